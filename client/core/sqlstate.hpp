@@ -1,0 +1,19 @@
+// The one table of the product's own SQLSTATEs (class IK). Raised by the extension, mapped by the shim, listed in docs/errors.md.
+#pragma once
+
+#include <string_view>
+
+namespace idempotency::sqlstate {
+
+/// The first request with this key is still running (answered 409 request_in_progress).
+inline constexpr std::string_view request_in_progress = "IK001";
+/// A transaction that started a key reached COMMIT without idempotency_complete.
+inline constexpr std::string_view key_left_in_progress = "IK002";
+/// idempotency_complete for a key that this transaction did not start.
+inline constexpr std::string_view key_not_in_progress = "IK003";
+/// A status that is not final for the function it was given to.
+inline constexpr std::string_view status_not_final = "IK004";
+/// The table idempotency_keys is missing, or is not the expected one.
+inline constexpr std::string_view table_not_expected = "IK005";
+
+}  // namespace idempotency::sqlstate

@@ -1,0 +1,52 @@
+// The one root of every exception that the shim throws.
+// Callers catch Error and ask it what to do; the unit of work does the same.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace idempotency {
+
+/// An error of the database, of the connection to it or of the shim itself.
+///
+/// sqlstate() is the server's five characters whole; for a connection that could not be made, was lost or did not come in
+/// time it is of class 08. detail() and hint() are the server's, empty when it sent none.
+class Error : public std::runtime_error {
+public:
+    Error(std::string sqlstate, const std::string& message, std::string detail = {}, std::string hint = {});
+
+    [[nodiscard]] const std::string& sqlstate() const noexcept { return sqlstate_; }
+    [[nodiscard]] const std::string& detail() const noexcept { return detail_; }
+    [[nodiscard]] const std::string& hint() const noexcept { return hint_; }
+
+    /// A new attempt of the whole transaction may succeed: 40001, 40P01, 55P03, or a connection that was lost.
+    [[nodiscard]] virtual bool retryable() const noexcept;
+
+    /// COMMIT was sent and its answer never came: the transaction may have committed. Begin again with the same key to learn it.
+    [[nodiscard]] virtual bool in_doubt() const noexcept { return false; }
+
+private:
+    std::string sqlstate_;
+    std::string detail_;
+    std::string hint_;
+};
+
+/// The connection was lost. in_doubt() when COMMIT had been sent.
+class ConnectionLost : public Error {
+public:
+    ConnectionLost(const std::string& message, bool in_doubt);
+    [[nodiscard]] bool in_doubt() const noexcept override { return in_doubt_; }
+
+private:
+    bool in_doubt_;
+};
+
+/// No connection could be had in time: the server refuses them, or all of a pool's are in use.
+class Unavailable : public Error {
+public:
+    explicit Unavailable(const std::string& message);
+    [[nodiscard]] bool retryable() const noexcept override { return false; }
+};
+
+}  // namespace idempotency

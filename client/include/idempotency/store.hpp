@@ -1,0 +1,67 @@
+// The key store: the SQL functions of the extension as three calls.
+// Used by the stage; an application without HTTP (a queue consumer) uses it with a unit of work.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "core/fingerprint.hpp"
+#include "core/uuid.hpp"
+#include "idempotency/transaction.hpp"
+
+namespace idempotency {
+
+/// A request with a key (the seed's "Port", type Request).
+struct KeyedRequest {
+    Uuid principal_id;                        ///< who the key belongs to: principals.id
+    Uuid key;                                 ///< Idempotency-Key, a UUIDv7
+    std::string action;                       ///< what the operation is called, e.g. "orders.create"
+    Fingerprint request_sha256{};             ///< fingerprint of the request
+    std::optional<std::chrono::seconds> ttl;  ///< life of the key; nothing: the server's idempotency.key_ttl
+};
+
+/// A final answer (the seed's "Port", type Response).
+struct Answer {
+    int status = 0;                   ///< 2xx or a final error (final_status.hpp)
+    std::optional<std::string> body;  ///< JSON text; nothing for an answer without a body
+    std::optional<Uuid> resource_id;  ///< the resource that the operation made or changed
+};
+
+enum class Outcome {
+    started,      ///< the key is ours: run the operation, then complete
+    replay,       ///< the key was completed with this fingerprint: give the stored answer
+    reuse,        ///< the key was completed with another fingerprint
+    in_progress,  ///< the first request with this key still runs
+};
+
+struct BeginResult {
+    Outcome outcome = Outcome::in_progress;
+    Answer answer;  ///< the stored answer; only for replay
+};
+
+/// Calls idempotency_begin, idempotency_complete and idempotency_save_final. Has no state but the schema's name; safe to share.
+class Store {
+public:
+    /// @param schema the schema that the extension is installed in
+    explicit Store(std::string schema = "public");
+
+    /// Claims the key in this transaction, or tells what became of it. Waits for a running first request at most lock_timeout.
+    /// @throws Error with the server's SQLSTATE, e.g. 23503 for an unknown principal
+    [[nodiscard]] BeginResult begin(Transaction& transaction, const KeyedRequest& request) const;
+
+    /// Stores a 2xx answer for a key that begin started in this transaction.
+    /// @return the body as stored: give exactly this to the client, so that a replay cannot differ
+    /// @throws Error IK003 when this transaction did not start the key, IK004 when the status is not 2xx
+    std::optional<std::string> complete(Transaction& transaction, const KeyedRequest& request, const Answer& answer) const;
+
+    /// Stores a final error in a transaction of its own, after the operation's was rolled back. An answer that is there already stays.
+    /// @return the body as stored
+    /// @throws Error IK004 when the status is not a final error
+    std::optional<std::string> save_final(Transaction& transaction, const KeyedRequest& request, const Answer& answer) const;
+
+private:
+    std::string schema_;
+};
+
+}  // namespace idempotency

@@ -1,0 +1,115 @@
+// begin: claims a key for this transaction, or tells what became of it.
+// Called by the entry points idempotency_begin and idempotency_begin_request.
+#include <algorithm>
+#include <cstring>
+
+#include "core/fingerprint.hpp"
+#include "fingerprint.hpp"
+#include "key_lock.hpp"
+#include "request.hpp"
+#include "store.hpp"
+#include "subjects.hpp"
+
+namespace idempotency {
+namespace {
+
+/// What begin tells: the columns of its result.
+struct Claim {
+    const char* outcome;
+    StoredAnswer answer;                    ///< only for replay
+    std::optional<TimestampTz> expires_at;  ///< for started and replay
+};
+
+Claim claim_of(const StoredKey& stored, Datum request_sha256) {
+    if (!stored.completed) {
+        return {"in_progress", {}, std::nullopt};
+    }
+    const auto* const hash = reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(DatumGetPointer(request_sha256)));
+    if (!std::equal(stored.request_sha256.begin(), stored.request_sha256.end(), hash)) {
+        return {"reuse", {}, std::nullopt};
+    }
+    return {"replay", stored.answer, stored.expires_at};
+}
+
+Claim claim(Oid function, const NewKey& key) {
+    const KeyLock lock(key.principal_id, key.key);
+    const pg::Spi spi;
+    const Store store(function);
+    Overlap overlap;
+    if (lock.try_acquire() == KeyLock::Acquired::no) {
+        if (const auto row = store.find(key.principal_id, key.key)) {
+            overlap.created_at_before = row->created_at;
+        }
+        if (!lock.wait()) {
+            return {"in_progress", {}, std::nullopt};
+        }
+        overlap.waited = true;
+    }
+    const std::optional<StoredKey> row = store.insert_or_find(key, nullptr, overlap);
+    if (!row) {
+        return {"started", {}, key.expires_at};
+    }
+    lock.release();  // at once, so that waiting repeats do not queue behind this one's round trips
+    return claim_of(*row, key.request_sha256);
+}
+
+/// The row type of begin's result, made once a session.
+TupleDesc result_descriptor() {
+    static TupleDesc descriptor = nullptr;
+    if (descriptor == nullptr) {
+        pg::call([] {
+            const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+            TupleDesc made = CreateTemplateTupleDesc(5);
+            TupleDescInitEntry(made, 1, "outcome", TEXTOID, -1, 0);
+            TupleDescInitEntry(made, 2, "response_status", INT2OID, -1, 0);
+            TupleDescInitEntry(made, 3, "response_body", JSONBOID, -1, 0);
+            TupleDescInitEntry(made, 4, "resource_id", UUIDOID, -1, 0);
+            TupleDescInitEntry(made, 5, "expires_at", TIMESTAMPTZOID, -1, 0);
+            descriptor = BlessTupleDesc(made);
+            MemoryContextSwitchTo(caller);
+        });
+    }
+    return descriptor;
+}
+
+Datum row_of(const Claim& claim) {
+    const bool answered = std::strcmp(claim.outcome, "replay") == 0;
+    Datum values[] = {pg::text_datum(claim.outcome), Int16GetDatum(claim.answer.status), claim.answer.body.value_or(Datum{}),
+                      claim.answer.resource_id ? pg::uuid_datum(*claim.answer.resource_id) : Datum{},
+                      TimestampTzGetDatum(claim.expires_at.value_or(0))};
+    bool nulls[] = {false, !answered, !claim.answer.body, !claim.answer.resource_id, !claim.expires_at};
+    const TupleDesc descriptor = result_descriptor();
+    return pg::call([&] { return HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)); });
+}
+
+}  // namespace
+
+Datum begin(FunctionCallInfo fcinfo) {
+    const pg::Arguments arguments(fcinfo);
+    NewKey key{};
+    key.principal_id = arguments.uuid(0, "principal_id");
+    key.key = arguments.uuid(1, "key");
+    key.action = action_argument(arguments, 2);
+    key.request_sha256 = request_sha256_argument(arguments, 3);
+    set_life(key, arguments, 4, 5);
+    return row_of(claim(fcinfo->flinfo->fn_oid, key));
+}
+
+Datum begin_request(FunctionCallInfo fcinfo) {
+    const pg::Arguments arguments(fcinfo);
+    NewKey key{};
+    key.principal_id = arguments.uuid(0, "principal_id");
+    const std::optional<Uuid> parsed = parse_key(arguments.bytes(1, "key"));
+    if (!parsed) {
+        pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "key is not a UUID of version 7",
+                 "The value of Idempotency-Key must be one UUIDv7, bare or in double quotes.",
+                 "Make a new UUIDv7 for each operation and repeat it with each retry.");
+    }
+    key.key = *parsed;
+    key.action = action_argument(arguments, 2);
+    key.request_sha256 = fingerprint_of(arguments, 3);
+    set_life(key, arguments, 6, 7);
+    return row_of(claim(fcinfo->flinfo->fn_oid, key));
+}
+
+}  // namespace idempotency

@@ -1,0 +1,32 @@
+// What the server loads: the entry points, one line each, and _PG_init.
+// Called by PostgreSQL; the work is in the subjects.
+#include "settings.hpp"
+#include "subjects.hpp"
+
+extern "C" {
+
+PG_MODULE_MAGIC;
+
+void _PG_init(void) { idempotency::settings::define(); }
+
+PG_FUNCTION_INFO_V1(idempotency_begin);
+PG_FUNCTION_INFO_V1(idempotency_begin_request);
+PG_FUNCTION_INFO_V1(idempotency_complete);
+PG_FUNCTION_INFO_V1(idempotency_save_final);
+PG_FUNCTION_INFO_V1(idempotency_fingerprint);
+PG_FUNCTION_INFO_V1(idempotency_canonical_json);
+PG_FUNCTION_INFO_V1(idempotency_cleanup);
+PG_FUNCTION_INFO_V1(idempotency_schedule_cleanup);
+PG_FUNCTION_INFO_V1(idempotency_unschedule_cleanup);
+
+Datum idempotency_begin(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::begin); }
+Datum idempotency_begin_request(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::begin_request); }
+Datum idempotency_complete(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::complete); }
+Datum idempotency_save_final(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::save_final); }
+Datum idempotency_fingerprint(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::fingerprint); }
+Datum idempotency_canonical_json(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::canonical_json); }
+Datum idempotency_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::cleanup); }
+Datum idempotency_schedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::schedule_cleanup); }
+Datum idempotency_unschedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::unschedule_cleanup); }
+
+}  // extern "C"

@@ -1,0 +1,22 @@
+// The arguments that begin, begin_request and save_final share: a key, its action, its fingerprint and its life.
+// Used by claim and answer.
+#pragma once
+
+#include "pg/arguments.hpp"
+#include "store.hpp"
+
+namespace idempotency {
+
+/// A text argument that says something.
+/// @throws pg::ServerError 22004 for NULL, 22023 for an empty text
+[[nodiscard]] Datum action_argument(const pg::Arguments& arguments, int index);
+
+/// A fingerprint: bytea of 32 bytes.
+/// @throws pg::ServerError 22004 for NULL, 22023 for another length
+[[nodiscard]] Datum request_sha256_argument(const pg::Arguments& arguments, int index);
+
+/// Sets created_at and expires_at of a new key from the arguments ttl (default: idempotency.key_ttl) and at (default: the clock).
+/// @throws pg::ServerError 22023 for a ttl that is not positive or a time that is not finite
+void set_life(NewKey& key, const pg::Arguments& arguments, int ttl_index, int at_index);
+
+}  // namespace idempotency

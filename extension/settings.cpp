@@ -1,0 +1,40 @@
+// The settings idempotency.*, with their limits and descriptions.
+// Called by _PG_init; the variables are read by the subjects.
+#include "settings.hpp"
+
+#include <climits>
+
+#include "pg/server.hpp"
+
+namespace idempotency::settings {
+
+int key_ttl = 0;
+int cleanup_interval = 0;
+int cleanup_batch_size = 0;
+int wait_timeout = 0;
+
+namespace {
+
+constexpr int seconds_a_minute = 60;
+constexpr int seconds_an_hour = 60 * seconds_a_minute;
+constexpr int seconds_a_day = 24 * seconds_an_hour;
+
+}  // namespace
+
+void define() {
+    DefineCustomIntVariable("idempotency.key_ttl", "Life of an idempotency key.",
+                            "A key older than this counts as absent. Used when idempotency_begin gets no ttl.", &key_ttl,
+                            seconds_a_day, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("idempotency.cleanup_interval", "Time between two scheduled cleanups.",
+                            "Read by idempotency_schedule_cleanup.", &cleanup_interval, 5 * seconds_a_minute, 1,
+                            seconds_a_day, PGC_USERSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("idempotency.cleanup_batch_size", "Expired keys that cleanup deletes in one transaction.",
+                            "Used when idempotency_cleanup gets no batch_size.", &cleanup_batch_size, 1000, 1, INT_MAX,
+                            PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("idempotency.wait_timeout", "How long a repeat waits for the first request with its key.",
+                            "-1: lock_timeout decides. 0: it does not wait.", &wait_timeout, -1, -1, INT_MAX, PGC_USERSET,
+                            GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    MarkGUCPrefixReserved("idempotency");
+}
+
+}  // namespace idempotency::settings

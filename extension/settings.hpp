@@ -1,0 +1,15 @@
+// The settings idempotency.*: what an operator may turn.
+// Read by the subjects; defined once, when the library is loaded.
+#pragma once
+
+namespace idempotency::settings {
+
+extern int key_ttl;             ///< idempotency.key_ttl, seconds: life of a key
+extern int cleanup_interval;    ///< idempotency.cleanup_interval, seconds: time between two scheduled cleanups
+extern int cleanup_batch_size;  ///< idempotency.cleanup_batch_size, rows that cleanup deletes in one transaction
+extern int wait_timeout;        ///< idempotency.wait_timeout, milliseconds; 0: do not wait; -1: lock_timeout decides
+
+/// Defines them. Called by _PG_init.
+void define();
+
+}  // namespace idempotency::settings

@@ -1,0 +1,81 @@
+// The table idempotency_keys: every SQL statement that the extension runs on it, and the only place with SQL text for it.
+// Used by claim, complete, save_final and cleanup.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/fingerprint.hpp"
+#include "core/uuid.hpp"
+#include "pg/spi.hpp"
+
+namespace idempotency {
+
+/// A key to be claimed: what a new row is made of.
+struct NewKey {
+    Uuid principal_id;
+    Uuid key;
+    Datum action;          ///< text
+    Datum request_sha256;  ///< bytea of 32 bytes
+    TimestampTz created_at;
+    TimestampTz expires_at;
+};
+
+/// A final answer as the table holds it.
+struct StoredAnswer {
+    std::int16_t status = 0;
+    std::optional<Datum> body;  ///< jsonb, in the entry memory
+    std::optional<Uuid> resource_id;
+};
+
+/// A row of the table.
+struct StoredKey {
+    bool completed = false;
+    Fingerprint request_sha256{};
+    StoredAnswer answer;  ///< only when completed
+    TimestampTz created_at = 0;
+    TimestampTz expires_at = 0;
+};
+
+/// Tells rows that were written while we waited for the key's lock from older ones. Their request ran at the same time as ours, so they never
+/// count as expired: running ours as well would be a second effect, however short the ttl.
+struct Overlap {
+    bool waited = false;
+    std::optional<TimestampTz> created_at_before;  ///< of the row that was there before the wait, if any
+
+    [[nodiscard]] bool covers(const StoredKey& row) const { return waited && row.created_at != created_at_before; }
+};
+
+/// The statements, in the schema that the extension is installed in; the caller's search_path changes nothing. Needs an open SPI connection for its
+/// whole life. Plans are kept for the session. Whatever shows that the table is not the expected one raises IK005.
+class Store {
+public:
+    /// @param function the OID of any function of the extension: its schema is where the table is
+    explicit Store(Oid function);
+
+    /// Inserts a row for the key, or finds the one that is there. An expired row counts as absent and is replaced.
+    /// @param answer  null for a key in progress, else the row is completed at once
+    /// @param overlap what was seen before a wait for the key's lock
+    /// @return nothing when the row was inserted, else the row that is there
+    /// @throws pg::ServerError IK001 when the wait for another writer's row ended with lock_timeout; a 55P03 from the foreign
+    ///         key or from a trigger stays 55P03
+    [[nodiscard]] std::optional<StoredKey> insert_or_find(const NewKey& key, const StoredAnswer* answer,
+                                                          const Overlap& overlap = {}) const;
+
+    [[nodiscard]] std::optional<StoredKey> find(const Uuid& principal_id, const Uuid& key) const;
+
+    /// Completes a key in progress.
+    /// @return the answer as stored, or nothing when no such key is in progress
+    [[nodiscard]] std::optional<StoredAnswer> complete(const Uuid& principal_id, const Uuid& key,
+                                                       const StoredAnswer& answer) const;
+
+    /// Deletes up to `limit` rows that have expired at `at`, the oldest first.
+    /// @return how many were deleted
+    [[nodiscard]] std::uint64_t remove_expired_batch(TimestampTz at, std::int64_t limit) const;
+};
+
+/// The schema of the extension as a quoted identifier, found by one of its functions.
+[[nodiscard]] std::string quoted_schema(Oid function);
+
+}  // namespace idempotency
