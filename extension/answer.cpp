@@ -6,6 +6,7 @@
 #include "key_lock.hpp"
 #include "request.hpp"
 #include "sqlstates.hpp"
+#include "started_keys.hpp"
 #include "store.hpp"
 #include "subjects.hpp"
 
@@ -55,6 +56,7 @@ Datum complete(FunctionCallInfo fcinfo) {
                  "Only the transaction in which idempotency_begin said started can complete a key, and only once.",
                  "Call idempotency_begin first, and idempotency_complete only when its outcome is started.");
     }
+    started_keys::mark_completed(principal_id, key);
     return body_or_null(fcinfo, stored->body);
 }
 

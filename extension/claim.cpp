@@ -7,6 +7,7 @@
 #include "fingerprint.hpp"
 #include "key_lock.hpp"
 #include "request.hpp"
+#include "started_keys.hpp"
 #include "store.hpp"
 #include "subjects.hpp"
 
@@ -47,6 +48,7 @@ Claim claim(Oid function, const NewKey& key) {
     }
     const std::optional<StoredKey> row = store.insert_or_find(key, nullptr, overlap);
     if (!row) {
+        started_keys::add(key.principal_id, key.key);
         return {"started", {}, key.expires_at};
     }
     lock.release();  // at once, so that waiting repeats do not queue behind this one's round trips

@@ -1,13 +1,17 @@
 // What the server loads: the entry points, one line each, and _PG_init.
 // Called by PostgreSQL; the work is in the subjects.
 #include "settings.hpp"
+#include "started_keys.hpp"
 #include "subjects.hpp"
 
 extern "C" {
 
 PG_MODULE_MAGIC;
 
-void _PG_init(void) { idempotency::settings::define(); }
+void _PG_init(void) {
+    idempotency::settings::define();
+    idempotency::started_keys::watch_transactions();
+}
 
 PG_FUNCTION_INFO_V1(idempotency_begin);
 PG_FUNCTION_INFO_V1(idempotency_begin_request);

@@ -27,7 +27,7 @@ Datum request_sha256_argument(const pg::Arguments& arguments, int index) {
     const std::size_t size = bytes.size();
     if (size != fingerprint_size) {
         pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "request_sha256 must be 32 bytes long",
-                 "It has " + std::to_string(size) + " bytes.",
+                 "Its length in bytes is " + std::to_string(size) + ".",
                  "Use idempotency_fingerprint(method, path, body) or another SHA-256 value.");
     }
     return pg::bytea_datum(bytes);

@@ -12,6 +12,7 @@ int key_ttl = 0;
 int cleanup_interval = 0;
 int cleanup_batch_size = 0;
 int wait_timeout = 0;
+bool require_complete = true;
 
 namespace {
 
@@ -34,6 +35,9 @@ void define() {
     DefineCustomIntVariable("idempotency.wait_timeout", "How long a repeat waits for the first request with its key.",
                             "-1: lock_timeout decides. 0: it does not wait.", &wait_timeout, -1, -1, INT_MAX, PGC_USERSET,
                             GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable("idempotency.require_complete", "Refuses to commit a transaction that leaves a key in progress.",
+                             "A forgotten idempotency_complete would answer every repeat with in_progress until the key expires.",
+                             &require_complete, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("idempotency");
 }
 

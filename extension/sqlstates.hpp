@@ -12,6 +12,7 @@ constexpr int encode(std::string_view sqlstate) {
 }
 
 inline constexpr int request_in_progress = encode(sqlstate::request_in_progress);
+inline constexpr int key_left_in_progress = encode(sqlstate::key_left_in_progress);
 inline constexpr int key_not_in_progress = encode(sqlstate::key_not_in_progress);
 inline constexpr int status_not_final = encode(sqlstate::status_not_final);
 inline constexpr int table_not_expected = encode(sqlstate::table_not_expected);

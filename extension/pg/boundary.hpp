@@ -31,6 +31,18 @@ namespace detail {
 /// The memory of the running entry point: what survives SPI_finish and a rolled back subtransaction.
 extern MemoryContext entry_memory;
 
+/// Makes the current memory context the entry memory, for the length of an entry point.
+class EntryMemoryScope {
+public:
+    EntryMemoryScope() noexcept : outer_(entry_memory) { entry_memory = CurrentMemoryContext; }
+    ~EntryMemoryScope() { entry_memory = outer_; }
+    EntryMemoryScope(const EntryMemoryScope&) = delete;
+    EntryMemoryScope& operator=(const EntryMemoryScope&) = delete;
+
+private:
+    MemoryContext outer_;
+};
+
 /// After a longjmp: takes the error out of the server's error stack. Null when there is no memory for it.
 ErrorData* take_error(MemoryContext restore) noexcept;
 
@@ -127,16 +139,13 @@ inline void check_for_interrupts() {
     }
 }
 
-/// The whole of an entry point: runs `body`, which may throw, and raises what it threw as a server error after C++ has unwound.
+/// Runs `body`, which may throw, and raises what it threw as a server error after C++ has unwound. For callbacks of the server.
 template <typename Body>
-Datum entry(FunctionCallInfo fcinfo, Body body) {
+auto guarded(Body body) {
     detail::Caught caught{};
-    const MemoryContext outer = detail::entry_memory;
-    detail::entry_memory = CurrentMemoryContext;
     try {
-        const Datum result = body(fcinfo);
-        detail::entry_memory = outer;
-        return result;
+        const detail::EntryMemoryScope scope;
+        return body();
     } catch (const ServerError& error) {
         caught.is_server_error = true;
         caught.server_error = error.data();
@@ -147,8 +156,13 @@ Datum entry(FunctionCallInfo fcinfo, Body body) {
     } catch (...) {
         caught.remember("unknown exception");
     }
-    detail::entry_memory = outer;
     detail::raise(caught);
+}
+
+/// The whole of an entry point: `body` with the arguments of the call.
+template <typename Body>
+Datum entry(FunctionCallInfo fcinfo, Body body) {
+    return guarded([&] { return body(fcinfo); });
 }
 
 }  // namespace pg

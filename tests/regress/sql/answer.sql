@@ -53,8 +53,19 @@ SELECT outcome FROM idempotency_begin(:principal, '01890a5d-ac96-7b7c-8f89-37c3d
 SELECT idempotency_complete(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c106', 404);
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
-SELECT status, answer FROM unnest('{199,200,299,300}'::int[]) AS status,
-LATERAL (SELECT 'not refused for its status' AS answer WHERE status BETWEEN 200 AND 299) AS a;
+CREATE FUNCTION try_complete(status integer) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM idempotency_complete('00000000-0000-7000-8000-000000000001', '01890a5d-ac96-7b7c-8f89-37c3d0a6c106', status);
+  RETURN 'completed';
+EXCEPTION WHEN OTHERS THEN
+  RETURN SQLSTATE;
+END
+$$;
+-- IK003: the status was not refused, the key was not begun.
+SELECT min(status) FILTER (WHERE result = 'IK003') AS first_accepted, max(status) FILTER (WHERE result = 'IK003') AS last_accepted,
+       count(*) FILTER (WHERE result = 'IK004') AS refused, count(*) AS tried
+FROM generate_series(100, 599) AS status, LATERAL (SELECT try_complete(status) AS result) AS r;
+DROP FUNCTION try_complete;
 CREATE FUNCTION try_save_final(status integer) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM idempotency_save_final('00000000-0000-7000-8000-000000000001',

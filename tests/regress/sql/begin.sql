@@ -58,7 +58,7 @@ SELECT outcome FROM idempotency_begin(:principal, :key, 'orders.create', :'sha')
 SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory';
 SELECT outcome FROM idempotency_begin(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c004', 'orders.create', :'sha');
 SELECT count(*) AS key_locks, min(objsubid) AS lock_class FROM pg_locks WHERE locktype = 'advisory';
-COMMIT;
+ROLLBACK;
 SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory';
 
 -- A started key costs one transaction id and no subtransaction.
@@ -104,7 +104,7 @@ ROLLBACK;
 -- begin_request: the key as the header carries it, the fingerprint computed in the server.
 SELECT outcome, response_status, response_body
 FROM idempotency_begin_request(principal_id => :principal, key => '"01890A5D-AC96-7B7C-8F89-37C3D0A6C001"', action => 'orders.create',
-  method => 'post', path => '/api/v1/orders', body => '{"quantity": 2.0, "sku": "\u0041-1"}');
+  method => 'post', path => '/api/v1/orders', body => convert_to('{"quantity": 2.0, "sku": "\u0041-1"}', 'UTF8'));
 SELECT outcome
 FROM idempotency_begin_request(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c001', 'orders.create', 'POST', '/api/v1/orders', '{"sku": "A-1"}');
 
