@@ -64,6 +64,9 @@ Datum fingerprint_of(const pg::Arguments& arguments, int first_index) {
         const auto computed = fingerprinter.compute(method, path, body, options);
         return std::pair(!computed.has_value(), computed);
     });
+    if (!value) {
+        pg::fail(ERRCODE_INTERNAL_ERROR, "could not compute SHA-256", "The OpenSSL library refused.");
+    }
     return pg::bytea_datum({reinterpret_cast<const char*>(value->data()), value->size()});
 }
 

@@ -50,7 +50,52 @@ public:
     [[nodiscard]] std::size_t error_offset() const noexcept { return error_offset_; }
 
 private:
+    /// A value or a member's name, in the order of the document.
+    struct Token {
+        enum class Kind : std::uint8_t { literal, number, string, unescaped_string, array, object };
+
+        Kind kind;
+        std::size_t begin;  ///< in the document; unescaped_string: in unescaped_; array, object: index in containers_
+        std::size_t end;    ///< one past the last byte; unused for array and object
+    };
+
+    struct Container {
+        std::size_t children = 0;     ///< elements or members
+        std::size_t order_begin = 0;  ///< object: its first name in member_order_
+        std::size_t tokens_end = 0;   ///< one past its last token
+    };
+
+    /// An array or object that is still open, while parsing.
+    struct Open {
+        std::size_t container;
+        std::size_t names_begin;  ///< object: its first name in open_names_
+        bool is_object;
+        bool names_ascend;  ///< object: every name came after the one before it
+    };
+
+    /// An array or object that is being written.
+    struct Writing {
+        std::size_t container;
+        std::size_t children_written;
+        bool is_object;
+    };
+
+    class Parser;
+
+    [[nodiscard]] std::string_view text_of(const Token& token) const noexcept;
+    [[nodiscard]] static int compare_names(std::string_view a, std::string_view b) noexcept;
+    [[nodiscard]] CanonicalJsonError order_members(Open& open);
+    [[nodiscard]] CanonicalJsonError emit(std::string& output, const CanonicalJsonOptions& options);
+
+    std::string_view document_;
     std::size_t error_offset_ = 0;
+    std::vector<Token> tokens_;
+    std::vector<Container> containers_;
+    std::vector<std::size_t> member_order_;  ///< tokens of names, each object's in canonical order
+    std::vector<std::size_t> open_names_;    ///< tokens of names of the objects that are still open
+    std::vector<Open> open_;
+    std::vector<Writing> writing_;
+    std::string unescaped_;
 };
 
 }  // namespace idempotency

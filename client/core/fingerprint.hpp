@@ -23,7 +23,7 @@ public:
     /// @param method any case, e.g. "POST"
     /// @param path   escaped, as sent, without query, e.g. "/api/v1/orders"
     /// @param body   the whole body; empty when there is none
-    /// @return the fingerprint, or nothing when options.cancelled asked to stop
+    /// @return the fingerprint, or nothing when options.cancelled asked to stop or OpenSSL failed
     [[nodiscard]] std::optional<Fingerprint> compute(std::string_view method, std::string_view path, std::string_view body,
                                                      const CanonicalJsonOptions& options = {});
 
@@ -37,6 +37,8 @@ public:
     [[nodiscard]] CanonicalJsonError body_error() const noexcept { return body_error_; }
 
 private:
+    [[nodiscard]] std::optional<std::string_view> canonical_body(std::string_view body, const CanonicalJsonOptions& options);
+
     CanonicalJson canonical_json_;
     std::string canonical_body_;
     CanonicalJsonError body_error_ = CanonicalJsonError::none;

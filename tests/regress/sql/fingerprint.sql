@@ -16,9 +16,10 @@ SELECT idempotency_canonical_json(repeat('[', 100000));
 \set VERBOSITY default
 
 -- The definition: SHA-256 over METHOD LF path LF canonical body.
-SELECT idempotency_fingerprint('post', '/api/v1/orders', '{"b":1.0,"a":"\u0041"}') =
-       sha256('POST' || E'\n' || '/api/v1/orders' || E'\n' || '{"a":"A","b":1}') AS canonical;
-SELECT idempotency_fingerprint('POST', '/a', '{"a":1,"\u0061":2}') = sha256(convert_to(E'POST\n/a\n{"a":1,"\\u0061":2}', 'UTF8')) AS raw_bytes;
+SELECT idempotency_fingerprint('post', '/api/v1/orders', convert_to('{"b":1.0,"a":"\u0041"}', 'UTF8')) =
+       sha256(convert_to(E'POST\n/api/v1/orders\n{"a":"A","b":1}', 'UTF8')) AS canonical;
+SELECT idempotency_fingerprint('POST', '/a', convert_to('{"a":1,"\u0061":2}', 'UTF8')) =
+       sha256(convert_to(E'POST\n/a\n{"a":1,"\\u0061":2}', 'UTF8')) AS raw_bytes;
 SELECT idempotency_fingerprint('POST', '/a', '\xff00'::bytea) = sha256(convert_to(E'POST\n/a\n', 'UTF8') || '\xff00'::bytea) AS raw_bytes;
 SELECT idempotency_fingerprint('POST', '/a') = sha256(E'POST\n/a\n') AS no_body,
        idempotency_fingerprint('POST', '/a', '') = idempotency_fingerprint('POST', '/a', NULL) AS empty_is_none;
