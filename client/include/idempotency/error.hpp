@@ -23,6 +23,9 @@ public:
     /// A new attempt of the whole transaction may succeed: 40001, 40P01, 55P03, or a connection that was lost.
     [[nodiscard]] virtual bool retryable() const noexcept;
 
+    /// Whether a server error with this SQLSTATE is worth a new attempt.
+    [[nodiscard]] static bool is_retryable(std::string_view sqlstate) noexcept;
+
     /// COMMIT was sent and its answer never came: the transaction may have committed. Begin again with the same key to learn it.
     [[nodiscard]] virtual bool in_doubt() const noexcept { return false; }
 
@@ -32,10 +35,11 @@ private:
     std::string hint_;
 };
 
-/// The connection was lost. in_doubt() when COMMIT had been sent.
+/// The connection was lost: in_doubt() when COMMIT had been sent, else retryable().
 class ConnectionLost : public Error {
 public:
     ConnectionLost(const std::string& message, bool in_doubt);
+    [[nodiscard]] bool retryable() const noexcept override;
     [[nodiscard]] bool in_doubt() const noexcept override { return in_doubt_; }
 
 private:

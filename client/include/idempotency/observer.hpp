@@ -1,20 +1,35 @@
 // What the stage tells about its work, for logs and metrics.
-// Implemented by applications and by the metrics adapter; called by the stage.
+// Implemented by applications and by metrics adapters; called by the stage.
 #pragma once
 
 #include <string_view>
 
 namespace idempotency {
 
-/// One event a method; every method does nothing unless overridden. Called from the thread of the request, never with a
-/// lock held; must not throw. A key or a body is never passed.
+/// One event a method; every method does nothing unless overridden. Called from the thread of the request, never with a lock
+/// held; must not throw. `action` is the operation's. A key or a body is never passed.
 class Observer {
 public:
     virtual ~Observer() = default;
 
-    /// A handler's failure or an answer that cannot be stored: the request was answered 500 and nothing was kept.
-    /// @param action the operation's
-    /// @param reason what was wrong, for the person who mends the handler
+    /// The key is this request's: the handler runs.
+    virtual void started(std::string_view action) noexcept;
+    /// A stored answer was given again.
+    virtual void replayed(std::string_view action, int status) noexcept;
+    /// The key belongs to another request: 422.
+    virtual void reused(std::string_view action) noexcept;
+    /// The first request with the key still runs: 409.
+    virtual void in_progress(std::string_view action) noexcept;
+    /// A final answer was stored.
+    virtual void stored(std::string_view action, int status) noexcept;
+    /// An answer that is not final went out unstored; the next request with the key runs.
+    virtual void not_stored(std::string_view action, int status) noexcept;
+    /// An attempt failed with this SQLSTATE, and a new one begins.
+    virtual void retried(std::string_view action, std::string_view sqlstate) noexcept;
+    /// The connection was lost during COMMIT; beginning again with the key told whether it had committed.
+    virtual void in_doubt(std::string_view action, bool had_committed) noexcept;
+    /// The request was answered 500, or an answer could not be stored; nothing of it was kept.
+    /// @param reason what was wrong, for the person who mends it
     virtual void failed(std::string_view action, std::string_view reason) noexcept;
 };
 

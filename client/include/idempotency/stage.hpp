@@ -7,12 +7,15 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/uuid.hpp"
 #include "idempotency/connection.hpp"
 #include "idempotency/http.hpp"
 #include "idempotency/observer.hpp"
+#include "idempotency/problem.hpp"
+#include "idempotency/store.hpp"
 #include "idempotency/transaction.hpp"
 #include "idempotency/unit_of_work.hpp"
 
@@ -66,13 +69,16 @@ private:
 /// a new attempt. May throw: an Error of the database is mapped (docs/errors.md), anything else is 500.
 using Handler = std::function<http::Response(const http::Request&, Context&)>;
 
+/// Finds out who sends a request: an actor, or the problem that refuses it (401, 403). May throw as a handler may.
+using Authenticate = std::function<std::variant<Actor, Problem>(const http::Request&)>;
+
 struct StageOptions {
     /// Life of a key; nothing: the server's idempotency.key_ttl (the seed's sync.idempotency_key_ttl).
     std::optional<std::chrono::seconds> key_ttl;
     /// lock_timeout, retries and waiting for a connection.
     UnitOfWorkOptions unit_of_work;
-    /// The schema that the extension is installed in.
-    std::string schema = "public";
+    /// Where the extension is, and how its functions are called.
+    StoreOptions store;
     /// Largest answer that is stored, bytes.
     std::size_t response_limit = 1024 * 1024;
     /// Told of every outcome; must outlive the stage and be safe to call from several threads. May be null.
@@ -91,9 +97,20 @@ public:
     [[nodiscard]] http::Response handle(const Operation& operation, const Actor& actor, const http::Request& request,
                                         const Handler& handler) const;
 
+    /// The same for an actor that is found out from the request. A refusal is never stored.
+    [[nodiscard]] http::Response handle(const Operation& operation, const Authenticate& authenticate,
+                                        const http::Request& request, const Handler& handler) const;
+
+    /// Answers a request that belongs to no operation (404, 405, ...) in the stage's manner.
+    [[nodiscard]] http::Response refuse(const http::Request& request, const Problem& problem) const;
+
 private:
+    class Run;
+
     ConnectionSource& source_;
     StageOptions options_;
+    Store store_;
+    Observer& observer_;
 };
 
 }  // namespace idempotency

@@ -40,11 +40,18 @@ struct BeginResult {
     Answer answer;  ///< the stored answer; only for replay
 };
 
-/// Calls idempotency_begin, idempotency_complete and idempotency_save_final. Has no state but the schema's name; safe to share.
+struct StoreOptions {
+    /// The schema that the extension is installed in.
+    std::string schema = "public";
+    /// Parse the statements once a connection. Turn it off behind a transaction pooler that does not follow prepared statements
+    /// (PgBouncer before 1.21).
+    bool prepared_statements = true;
+};
+
+/// Calls idempotency_begin, idempotency_complete and idempotency_save_final. Has no state but its options; safe to share.
 class Store {
 public:
-    /// @param schema the schema that the extension is installed in
-    explicit Store(std::string schema = "public");
+    explicit Store(StoreOptions options = {});
 
     /// Claims the key in this transaction, or tells what became of it. Waits for a running first request at most lock_timeout.
     /// @throws Error with the server's SQLSTATE, e.g. 23503 for an unknown principal
@@ -55,13 +62,22 @@ public:
     /// @throws Error IK003 when this transaction did not start the key, IK004 when the status is not 2xx
     std::optional<std::string> complete(Transaction& transaction, const KeyedRequest& request, const Answer& answer) const;
 
-    /// Stores a final error in a transaction of its own, after the operation's was rolled back. An answer that is there already stays.
+    /// The same, and COMMIT, in one round trip. The transaction has ended, whatever comes of it.
+    /// @throws Error as complete; in_doubt() when the connection was lost meanwhile
+    std::optional<std::string> complete_and_commit(Transaction& transaction, const KeyedRequest& request,
+                                                   const Answer& answer) const;
+
+    /// Stores a final error and commits, in one round trip: for a transaction of its own, after the operation's was rolled back. An answer that
+    /// is there already stays.
     /// @return the body as stored
     /// @throws Error IK004 when the status is not a final error
     std::optional<std::string> save_final(Transaction& transaction, const KeyedRequest& request, const Answer& answer) const;
 
 private:
-    std::string schema_;
+    bool prepared_;
+    std::string begin_;
+    std::string complete_;
+    std::string save_final_;
 };
 
 }  // namespace idempotency

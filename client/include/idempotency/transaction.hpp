@@ -8,12 +8,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "core/uuid.hpp"
 
 struct pg_conn;    // libpq's PGconn
 struct pg_result;  // libpq's PGresult
 
 namespace idempotency {
+
+class Connection;
 
 /// A parameter in text form, or NULL. Made from strings, integers and UUIDs.
 class Parameter {
@@ -25,6 +30,8 @@ public:
     Parameter(std::int64_t number) : text_(std::to_string(number)) {}
     Parameter(int number) : text_(std::to_string(number)) {}
     Parameter(std::optional<std::string> text) : text_(std::move(text)) {}
+    Parameter(const Uuid& uuid) : text_(uuid.to_string()) {}
+    Parameter(const std::optional<Uuid>& uuid) : text_(uuid ? std::optional(uuid->to_string()) : std::nullopt) {}
 
     /// The text, or null for NULL.
     [[nodiscard]] const char* c_str() const noexcept { return text_ ? text_->c_str() : nullptr; }
@@ -51,10 +58,13 @@ private:
 
 /// A transaction that is open until its owner commits or rolls it back. Handlers get one by reference: they run
 /// statements on it and never end it. One thread at a time.
+///
+/// BEGIN travels with the first statement, so opening a transaction costs no round trip of its own.
 class Transaction {
 public:
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
+    ~Transaction();  ///< rolls back unless it was ended
 
     /// Runs one statement and waits for its rows. Do not send BEGIN, COMMIT or ROLLBACK through it.
     /// @param sql        one statement with $1, $2, ...
@@ -66,11 +76,26 @@ public:
     /// flight. Leave it the same way, and inside the transaction.
     [[nodiscard]] pg_conn* native_handle();
 
-    class Access;  ///< for the shim only
+    class Control;  ///< opens and ends transactions; for the shim only
 
-protected:
-    Transaction() = default;
-    ~Transaction() = default;
+private:
+    friend class Control;
+
+    /// A statement that waits for the next flush.
+    struct Statement {
+        std::string sql;
+        std::vector<Parameter> parameters;
+        bool prepared;  ///< parse it once a connection, under a name
+    };
+
+    Transaction(Connection& connection, std::vector<Statement> opening)
+        : connection_(connection), queue_(std::move(opening)) {}
+
+    Connection& connection_;
+    std::vector<Statement> queue_;
+    bool begun_ = false;      ///< BEGIN was sent
+    bool ended_ = false;      ///< COMMIT or ROLLBACK was sent, or the connection is gone
+    std::string failed_with_;  ///< SQLSTATE of the first statement that failed
 };
 
 }  // namespace idempotency

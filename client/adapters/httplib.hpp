@@ -1,0 +1,60 @@
+// The stage on cpp-httplib: decorates an operation's handler for httplib::Server.
+// Used by applications: server.Post("/api/v1/orders", adapter.wrap(operation, handler)).
+#pragma once
+
+#include <httplib.h>
+
+#include <string>
+#include <utility>
+
+#include "idempotency/stage.hpp"
+
+namespace idempotency {
+
+/// Translates between httplib and the stage. Neither routing hook of httplib can carry the stage: one runs before the body is
+/// read, the other sees the compressed body; so each handler is decorated.
+///
+/// Set httplib's payload limit to the largest body_limit of the operations: httplib answers a larger body itself, before any handler.
+class HttplibAdapter {
+public:
+    /// @param stage must outlive the server
+    HttplibAdapter(const Stage& stage, Authenticate authenticate)
+        : stage_(stage), authenticate_(std::move(authenticate)) {}
+
+    /// The handler to register with httplib, for any method.
+    [[nodiscard]] httplib::Server::Handler wrap(Operation operation, Handler handler) const {
+        return [this, operation = std::move(operation), handler = std::move(handler)](const httplib::Request& request,
+                                                                                      httplib::Response& response) {
+            send(stage_.handle(operation, authenticate_, from(request), handler), response);
+        };
+    }
+
+    /// For httplib's set_error_handler and set_exception_handler: a request that reached no operation.
+    void refuse(const httplib::Request& request, httplib::Response& response, const Problem& problem) const {
+        send(stage_.refuse(from(request), problem), response);
+    }
+
+private:
+    /// httplib decodes `path`; `target` is as the client sent it, which is what the fingerprint covers.
+    static http::Request from(const httplib::Request& request) {
+        http::Request translated{request.method, request.target, {}, request.body};
+        for (const auto& [name, value] : request.headers) {
+            translated.headers.add(name, value);
+        }
+        return translated;
+    }
+
+    static void send(const http::Response& from, httplib::Response& response) {
+        response.status = from.status;
+        response.headers.clear();
+        for (const auto& [name, value] : from.headers) {
+            response.headers.emplace(name, value);
+        }
+        response.body = from.body;
+    }
+
+    const Stage& stage_;
+    Authenticate authenticate_;
+};
+
+}  // namespace idempotency

@@ -1,0 +1,157 @@
+// The stage's own answers.
+// Called by the stage.
+#include "answers.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/final_status.hpp"
+#include "core/sqlstate.hpp"
+
+namespace idempotency::answers {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* retry_after_seconds = "1";
+
+json parsed(std::string_view text) { return json::parse(text, nullptr, false); }
+
+/// Errors of the server that pass: it is shutting down or starting, out of resources, a standby, or a statement took too long.
+bool is_passing(std::string_view sqlstate) {
+    constexpr std::string_view classes[] = {"08", "53", "57"};
+    return sqlstate == "25006" || std::ranges::any_of(classes, [&](auto prefix) { return sqlstate.starts_with(prefix); });
+}
+
+}  // namespace
+
+Problem invalid_key() {
+    return {400,
+            "validation_failed",
+            "Validation failed",
+            "The header Idempotency-Key must hold one UUID of version 7. Make a new one for each operation.",
+            {{"#header/Idempotency-Key", "invalid_format", "Must be one UUIDv7, bare or in double quotes."}},
+            {}};
+}
+
+Problem body_too_large(std::size_t limit) {
+    return {413, "content_too_large", "Content too large", "The body may have " + std::to_string(limit) + " bytes at most.", {}, {}};
+}
+
+Problem key_reuse() {
+    return {422,
+            "idempotency_key_reuse",
+            "Idempotency key reused",
+            "This Idempotency-Key belongs to another request. Use a new key for a new request.",
+            {},
+            {}};
+}
+
+Problem request_in_progress() {
+    return {409,
+            "request_in_progress",
+            "Request in progress",
+            "The first request with this Idempotency-Key is still running. Repeat it later with the same key.",
+            {},
+            {}};
+}
+
+Problem unknown_principal() {
+    return {401, "unknown_principal", "Unauthorized", "The principal of this request does not exist.", {}, {}};
+}
+
+Problem internal_error() {
+    return {500, "internal_error", "Internal error", "Something went wrong on the server; nothing was changed.", {}, {}};
+}
+
+Problem service_unavailable() {
+    return {503,
+            "service_unavailable",
+            "Service unavailable",
+            "The request could not be carried out just now. Repeat it with the same Idempotency-Key.",
+            {},
+            {}};
+}
+
+Problem of_database_error(const Error& error) {
+    if (error.sqlstate() == sqlstate::request_in_progress) {
+        return request_in_progress();
+    }
+    if (error.retryable() || error.in_doubt() || is_passing(error.sqlstate())) {
+        return service_unavailable();
+    }
+    return internal_error();
+}
+
+http::Response to_response(const Problem& problem, const std::string& correlation_id) {
+    http::Response response = problem.to_response(correlation_id);
+    if (problem.status == 503 || problem.code == request_in_progress().code) {
+        response.headers.set("Retry-After", retry_after_seconds);
+    }
+    return response;
+}
+
+std::optional<std::string> problem_code(const http::Response& response) {
+    const json document = parsed(response.body);
+    if (!document.is_object() || !document.contains("code") || !document["code"].is_string()) {
+        return std::nullopt;
+    }
+    return document["code"].get<std::string>();
+}
+
+void set_derived_headers(http::Response& response, const Operation& operation) {
+    if (response.body.empty()) {
+        response.headers.remove("Content-Type");
+        return;
+    }
+    response.headers.set("Content-Type", is_success(response.status) ? "application/json" : "application/problem+json");
+    if (std::ranges::find(operation.etag_statuses, response.status) == operation.etag_statuses.end()) {
+        return;
+    }
+    const json document = parsed(response.body);
+    if (document.is_object() && document.contains("version") && document["version"].is_number_integer()) {
+        response.headers.set("ETag", '"' + document["version"].dump() + '"');
+    }
+}
+
+std::optional<Answer> to_store(const http::Response& response) {
+    Answer answer{response.status, std::nullopt, std::nullopt};
+    if (response.body.empty() || response.status == 204) {
+        return answer;
+    }
+    const json document = parsed(response.body);
+    if (document.is_discarded()) {
+        return std::nullopt;
+    }
+    answer.body = response.body;
+    if (document.is_object() && document.contains("id") && document["id"].is_string()) {
+        answer.resource_id = Uuid::parse(document["id"].get_ref<const std::string&>());
+    }
+    return answer;
+}
+
+bool is_one_time_secret(const Answer& answer) {
+    return is_success(answer.status) && answer.body && parsed(*answer.body) == parsed(one_time_secret_body);
+}
+
+http::Response replay(const Answer& answer, const Operation& operation, const std::string& correlation_id) {
+    http::Response response;
+    if (is_one_time_secret(answer)) {
+        const Problem secret{409,
+                             "conflict",
+                             "Conflict",
+                             "The first answer carried a secret that is shown once, so it was not kept.",
+                             {},
+                             {{"reason", "one_time_secret"}, {"hint", "create a new one"}}};
+        response = secret.to_response(correlation_id);
+    } else {
+        response.status = answer.status;
+        response.body = answer.body.value_or("");
+        set_derived_headers(response, operation);
+    }
+    response.headers.set("Idempotent-Replay", "true");
+    response.headers.set("Cache-Control", "no-store");
+    return response;
+}
+
+}  // namespace idempotency::answers
