@@ -1,4 +1,5 @@
-// The one table of the product's own SQLSTATEs (class IK). Raised by the extension, mapped by the shim, listed in docs/errors.md.
+// The one table of the product's own SQLSTATEs, class IK; docs/errors.md lists them.
+// Raised by the extension, mapped by the shim.
 #pragma once
 
 #include <string_view>

@@ -129,6 +129,7 @@ int serve(const Options& options) {
     server.set_payload_max_length(orders::body_limit);
     server.set_keep_alive_timeout(1);
     server.set_tcp_nodelay(true);
+    server.set_pre_routing_handler(idempotency::HttplibAdapter::expect_no_body_without_length);
     server.set_error_handler([&](const httplib::Request& request, httplib::Response& response) {
         if (response.body.empty() && response.headers.count("Correlation-Id") == 0) {
             adapter.refuse(request, response, problem_of(request, response.status));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/uuid.hpp"
+#include "idempotency/error.hpp"
 
 struct pg_conn;    // libpq's PGconn
 struct pg_result;  // libpq's PGresult

@@ -1,0 +1,60 @@
+# The one entry. `make help` lists what there is.
+SHELL := /bin/bash
+PG_CONFIG ?= pg_config
+PREFIX ?= /usr/local
+BUILD ?= build
+WERROR ?=
+export PG_CONFIG
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build install demo check installcheck bench docs lint format arch migrations-lock migrations-lint clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+deps: ## install the Debian packages that are missing (sudo when not root)
+	@tests/support/deps
+
+build: ## build the extension for PG_CONFIG, the library, the examples and the tests
+	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) WERROR=$(WERROR)
+	@cmake -S client -B $(BUILD) -DIDEMPOTENCY_TESTS=ON -DIDEMPOTENCY_WERROR=$(if $(WERROR),ON,OFF) \
+	  -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	cmake --build $(BUILD) --parallel
+
+install: build ## install the extension, and the library under PREFIX; DESTDIR is honoured
+	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) DESTDIR=$(DESTDIR) install
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
+
+demo: deps build ## play the whole story against a throw-away server (KEEP=1 leaves it running)
+	@client/examples/demo
+
+check: deps build ## build and run every test; nothing is installed into the system
+	@tests/run
+
+installcheck: ## run the SQL tests against the installed extension on a running server
+	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck
+
+bench: build ## measure side by side, as ratios
+	@tests/bench/run
+
+docs: ## check the documentation
+	@tests/docs
+
+lint: ## check scripts and texts
+	@tests/lint
+
+format: ## format the C++ sources
+	git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+
+arch: ## check which part includes which
+	@tests/arch
+
+migrations-lock: ## lock new migrations by their hash
+	@migrations/migrate lock
+
+migrations-lint: ## check hashes, numbers and sections of the migrations
+	@migrations/migrate lint
+
+clean: ## remove what was built
+	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) clean
+	rm -rf $(BUILD) $(BUILD).log

@@ -1,0 +1,177 @@
+// Measures canonical form and fingerprint against SHA-256 alone and JSON parsers, side by side in one run.
+// Called by tests/bench/canonical_json.
+#include <openssl/evp.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "canonical_json_documents.hpp"
+#include "core/fingerprint.hpp"
+
+namespace {
+
+using idempotency::CanonicalJson;
+using idempotency::CanonicalJsonError;
+using idempotency::Fingerprinter;
+
+struct Size {
+    const char* name;
+    std::size_t bytes;
+};
+constexpr Size sizes[] = {{"300 B", 300}, {"2 KB", 2048}, {"64 KB", 64 * 1024}, {"5 MB", 5 * 1024 * 1024}};
+
+[[noreturn]] void fail(const char* what) {
+    std::fprintf(stderr, "canonical_json_bench: %s failed\n", what);
+    std::exit(1);
+}
+
+/// Nanoseconds of one call: the best of rounds of about 20 ms. The best is what the code needs; the rest is the machine's noise.
+double nanoseconds(const std::function<void()>& work) {
+    using Clock = std::chrono::steady_clock;
+    const auto timed = [&](std::size_t calls) {
+        const auto begin = Clock::now();
+        for (std::size_t i = 0; i < calls; ++i) {
+            work();
+        }
+        return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+    };
+    const double first = std::max(timed(1), 100.0);
+    const auto calls = static_cast<std::size_t>(std::max(1.0, 20e6 / first));
+    double best = timed(calls);
+    for (int round = 0; round < 14; ++round) {
+        best = std::min(best, timed(calls));
+    }
+    return best / static_cast<double>(calls);
+}
+
+struct Row {
+    const char* name;
+    std::vector<double> nanoseconds;
+};
+
+void sha256_alone(const std::string& body) {
+    static EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+    static EVP_MD_CTX* const context = EVP_MD_CTX_new();
+    unsigned char value[32];
+    if (EVP_DigestInit_ex2(context, algorithm, nullptr) != 1 || EVP_DigestUpdate(context, body.data(), body.size()) != 1 ||
+        EVP_DigestFinal_ex(context, value, nullptr) != 1) {
+        fail("SHA-256");
+    }
+}
+
+std::vector<Row> measure() {
+    std::vector<Row> rows{{"SHA-256 alone", {}},       {"canonicalise", {}},     {"canonicalise and hash", {}},
+                          {"nlohmann DOM parse", {}}, {"simdjson DOM parse", {}}};
+    for (const Size& size : sizes) {
+        const std::string body = idempotency::bench::order_body(size.bytes);
+        CanonicalJson canonical_json;
+        Fingerprinter fingerprinter;
+        std::string canonical;
+        simdjson::dom::parser parser;
+        const simdjson::padded_string padded(body);
+        rows[0].nanoseconds.push_back(nanoseconds([&] { sha256_alone(body); }));
+        rows[1].nanoseconds.push_back(nanoseconds([&] {
+            if (canonical_json.write(body, canonical) != CanonicalJsonError::none) {
+                fail("canonicalise");
+            }
+        }));
+        rows[2].nanoseconds.push_back(nanoseconds([&] {
+            if (!fingerprinter.compute("POST", "/api/v1/orders", body) || fingerprinter.body_error() != CanonicalJsonError::none) {
+                fail("fingerprint");
+            }
+        }));
+        rows[3].nanoseconds.push_back(nanoseconds([&] {
+            if (nlohmann::json::parse(body).empty()) {
+                fail("nlohmann");
+            }
+        }));
+        rows[4].nanoseconds.push_back(nanoseconds([&] {
+            if (parser.parse(padded).error() != simdjson::SUCCESS) {
+                fail("simdjson");
+            }
+        }));
+    }
+    return rows;
+}
+
+/// Lines "300 nanoseconds" of another program that measured the same documents.
+std::vector<double> read_results(const char* file) {
+    std::map<std::size_t, double> found;
+    std::ifstream lines(file);
+    std::size_t bytes = 0;
+    for (double time = 0; lines >> bytes >> time;) {
+        found[bytes] = time;
+    }
+    std::vector<double> results;
+    for (const Size& size : sizes) {
+        results.push_back(found.contains(size.bytes) ? found[size.bytes] : 0);
+    }
+    return results;
+}
+
+void print(const std::vector<Row>& rows) {
+    const auto heading = [](const char* title) {
+        std::printf("\n%-24s", title);
+        for (const Size& size : sizes) {
+            std::printf("%12s", size.name);
+        }
+        std::printf("\n");
+    };
+    heading("microseconds");
+    for (const Row& row : rows) {
+        std::printf("%-24s", row.name);
+        for (const double time : row.nanoseconds) {
+            std::printf("%12.2f", time / 1000);
+        }
+        std::printf("\n");
+    }
+    heading("times SHA-256 alone");
+    for (const Row& row : rows) {
+        std::printf("%-24s", row.name);
+        for (std::size_t i = 0; i < row.nanoseconds.size(); ++i) {
+            std::printf("%12.2f", row.nanoseconds[i] / rows[0].nanoseconds[i]);
+        }
+        std::printf("\n");
+    }
+    heading("MB/s");
+    for (const Row& row : rows) {
+        std::printf("%-24s", row.name);
+        for (std::size_t i = 0; i < row.nanoseconds.size(); ++i) {
+            std::printf("%12.0f", static_cast<double>(sizes[i].bytes) * 1000 / row.nanoseconds[i]);
+        }
+        std::printf("\n");
+    }
+    heading("times canonicalise");
+    for (const Row& row : rows) {
+        std::printf("%-24s", row.name);
+        for (std::size_t i = 0; i < row.nanoseconds.size(); ++i) {
+            std::printf("%12.2f", row.nanoseconds[i] / rows[1].nanoseconds[i]);
+        }
+        std::printf("\n");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 3 && std::string(argv[1]) == "--write") {
+        for (const Size& size : sizes) {
+            std::ofstream(std::string(argv[2]) + "/" + std::to_string(size.bytes) + ".json")
+                << idempotency::bench::order_body(size.bytes);
+        }
+        return 0;
+    }
+    std::vector<Row> rows = measure();
+    for (int i = 1; i + 1 < argc; i += 2) {  // pairs: the name of a program, the file with its results
+        rows.push_back({argv[i], read_results(argv[i + 1])});
+    }
+    print(rows);
+}

@@ -1,0 +1,123 @@
+// Databases for tests.
+// Called by the integration tests.
+#include "test_database.hpp"
+
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "core/uuid.hpp"
+
+namespace {
+
+const std::string& server_conninfo() {
+    static const std::string conninfo = [] {
+        const char* const value = std::getenv("IDEMPOTENCY_TEST_CONNINFO");
+        if (value == nullptr) {
+            throw std::runtime_error("set IDEMPOTENCY_TEST_CONNINFO to a cluster of tests/support/cluster, or run make check");
+        }
+        return std::string(value);
+    }();
+    return conninfo;
+}
+
+std::string with_database(const std::string& name) { return server_conninfo() + " dbname=" + name; }
+
+std::string run_sql(const std::string& conninfo, const std::string& sql) {
+    const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(conninfo.c_str()), PQfinish);
+    PQsetNoticeProcessor(connection.get(), [](void*, const char*) {}, nullptr);
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), sql.c_str()), PQclear);
+    const ExecStatusType status = PQresultStatus(result.get());
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+        throw std::runtime_error(PQerrorMessage(connection.get()));
+    }
+    return PQntuples(result.get()) > 0 && PQnfields(result.get()) > 0 ? PQgetvalue(result.get(), 0, 0) : "";
+}
+
+void run_program(const std::string& command) {
+    if (std::system(command.c_str()) != 0) {
+        throw std::runtime_error("failed: " + command);
+    }
+}
+
+constexpr const char* template_name = "idempotency_test_template";
+
+/// Several test processes may come at once: one prepares the template, the others wait for it.
+void prepare_template() {
+    const std::unique_ptr<PGconn, decltype(&PQfinish)> lock(PQconnectdb(with_database("postgres").c_str()), PQfinish);
+    const std::unique_ptr<PGresult, decltype(&PQclear)> locked(PQexec(lock.get(), "SELECT pg_advisory_lock(1)"), PQclear);
+    if (run_sql(with_database("postgres"),
+                "SELECT count(*) FROM pg_database WHERE datistemplate AND datname = '" + std::string(template_name) + "'") == "1") {
+        return;
+    }
+    run_sql(with_database("postgres"), "DROP DATABASE IF EXISTS " + std::string(template_name));
+    run_sql(with_database("postgres"), "CREATE DATABASE " + std::string(template_name));
+    const std::string conninfo = with_database(template_name);
+    run_program(SOURCE_FOLDER "/migrations/migrate up '" + conninfo + "' >/dev/null");
+    run_program("psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --dbname '" + conninfo + "' --file " SOURCE_FOLDER
+                "/client/examples/orders_server/schema.sql");
+    run_sql(with_database("postgres"), "ALTER DATABASE " + std::string(template_name) + " IS_TEMPLATE true");
+}
+
+std::uint64_t random_bits() {
+    thread_local std::mt19937_64 generator = [] {
+        std::random_device device;
+        return std::mt19937_64((static_cast<std::uint64_t>(device()) << 32) | device());
+    }();
+    return generator();
+}
+
+}  // namespace
+
+TestDatabase::TestDatabase() {
+    static const bool prepared = (prepare_template(), true);
+    (void)prepared;
+    name_ = "test_" + std::to_string(random_bits());
+    conninfo_ = with_database(name_);
+    run_sql(with_database("postgres"), "CREATE DATABASE " + name_ + " TEMPLATE " + template_name);
+}
+
+TestDatabase::~TestDatabase() {
+    try {
+        run_sql(with_database("postgres"), "DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
+    } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+    }
+}
+
+std::string TestDatabase::value(const std::string& sql) const { return run_sql(conninfo_, sql); }
+
+std::string TestDatabase::new_principal() const {
+    return value("INSERT INTO principals (id) VALUES (gen_random_uuid()) RETURNING id");
+}
+
+void TestDatabase::wait_until(const std::string& sql) const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (value(sql) != "t") {
+        ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "waited in vain for: " << sql;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+}
+
+std::string new_key() {
+    idempotency::Uuid key;
+    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+    const auto milliseconds = static_cast<std::uint64_t>(now.count());
+    for (int i = 0; i < 6; ++i) {
+        key.bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(milliseconds >> (40 - 8 * i));
+    }
+    std::uint64_t random = random_bits();
+    for (std::size_t i = 6; i < 16; ++i) {
+        key.bytes[i] = static_cast<std::uint8_t>(random);
+        random = i == 11 ? random_bits() : random >> 8;
+    }
+    key.bytes[6] = static_cast<std::uint8_t>((key.bytes[6] & 0x0F) | 0x70);
+    key.bytes[8] = static_cast<std::uint8_t>((key.bytes[8] & 0x3F) | 0x80);
+    return key.to_string();
+}
