@@ -129,6 +129,12 @@ int serve(const Options& options) {
     server.set_payload_max_length(orders::body_limit);
     server.set_keep_alive_timeout(1);
     server.set_tcp_nodelay(true);
+    int listening_socket = -1;
+    server.set_socket_options([&](int socket) {
+        const int on = 1;
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        listening_socket = socket;
+    });
     server.set_pre_routing_handler(idempotency::HttplibAdapter::expect_no_body_without_length);
     server.set_error_handler([&](const httplib::Request& request, httplib::Response& response) {
         if (response.body.empty() && response.headers.count("Correlation-Id") == 0) {
@@ -142,6 +148,7 @@ int serve(const Options& options) {
         std::cerr << "orders_server: cannot listen on " << options.listen << '\n';
         return 1;
     }
+    listen(listening_socket, SOMAXCONN);  // httplib asked for a queue of five, too short for a storm of repeats
     std::cout << "listening on http://" << host << ':' << bound << std::endl;
     std::thread stopper([&] {
         int signal = 0;
