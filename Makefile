@@ -15,16 +15,18 @@ help: ## list the targets
 deps: ## install the Debian packages that are missing (sudo when not root)
 	@tests/support/deps
 
+TARGET ?= all
 build: ## build the extension for PG_CONFIG, the library, the examples and the tests
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) WERROR=$(WERROR)
 	@cmake -S client -B $(BUILD) -DIDEMPOTENCY_TESTS=ON -DIDEMPOTENCY_WERROR=$(if $(WERROR),ON,OFF) \
 	  -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
-	cmake --build $(BUILD) --parallel
+	cmake --build $(BUILD) --target $(TARGET) --parallel
 
 install: build ## install the extension, and the library under PREFIX; DESTDIR is honoured
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) DESTDIR=$(DESTDIR) install
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
 
+demo: TARGET = orders_server
 demo: deps build ## play the whole story against a throw-away server (KEEP=1 leaves it running)
 	@client/examples/demo
 

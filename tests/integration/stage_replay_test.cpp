@@ -2,6 +2,7 @@
 // Run by ctest against a real server.
 #include "stage_fixture.hpp"
 
+using ETag = StageTest;
 using Replay = StageTest;
 using Reuse = StageTest;
 using Canonical = StageTest;
@@ -58,7 +59,7 @@ TEST_F(Replay, StoresTheResourceId) {
     EXPECT_EQ(database.value("SELECT action FROM idempotency_keys"), "orders.create");
 }
 
-TEST_F(Replay, ETag_FromVersion) {
+TEST_F(ETag, FromVersion) {
     operation.etag_statuses = {200};
     const auto answer = [](const char* body) {
         return [body](const Request&, Context&) { return Response::json(200, body); };

@@ -75,11 +75,13 @@ std::uint64_t random_bits() {
 
 }  // namespace
 
-TestDatabase::TestDatabase() {
+std::string Database::value(const std::string& sql) const { return run_sql(conninfo_, sql); }
+
+TestDatabase::TestDatabase() : TestDatabase("test_" + std::to_string(random_bits())) {}
+
+TestDatabase::TestDatabase(const std::string& name) : Database(with_database(name)), name_(name) {
     static const bool prepared = (prepare_template(), true);
     (void)prepared;
-    name_ = "test_" + std::to_string(random_bits());
-    conninfo_ = with_database(name_);
     run_sql(with_database("postgres"), "CREATE DATABASE " + name_ + " TEMPLATE " + template_name);
 }
 
@@ -90,8 +92,6 @@ TestDatabase::~TestDatabase() {
         ADD_FAILURE() << error.what();
     }
 }
-
-std::string TestDatabase::value(const std::string& sql) const { return run_sql(conninfo_, sql); }
 
 std::string TestDatabase::new_principal() const {
     return value("INSERT INTO principals (id) VALUES (gen_random_uuid()) RETURNING id");

@@ -3,21 +3,30 @@
 #pragma once
 
 #include <string>
-#include <vector>
+#include <utility>
+
+/// Runs SQL on connections of its own, one a call.
+class Database {
+public:
+    explicit Database(std::string conninfo) : conninfo_(std::move(conninfo)) {}
+
+    [[nodiscard]] const std::string& conninfo() const noexcept { return conninfo_; }
+
+    /// @return the first column of the first row, "" for none
+    /// @throws std::runtime_error with the server's message
+    std::string value(const std::string& sql) const;
+
+private:
+    std::string conninfo_;
+};
 
 /// Made from a template that the first one prepares; dropped at the end, with whoever is connected.
-class TestDatabase {
+class TestDatabase : public Database {
 public:
     TestDatabase();
     ~TestDatabase();
     TestDatabase(const TestDatabase&) = delete;
     TestDatabase& operator=(const TestDatabase&) = delete;
-
-    [[nodiscard]] const std::string& conninfo() const noexcept { return conninfo_; }
-
-    /// Runs SQL on a connection of its own.
-    /// @return the first column of the first row, "" for none
-    std::string value(const std::string& sql) const;
 
     /// A new principal's id.
     [[nodiscard]] std::string new_principal() const;
@@ -26,8 +35,9 @@ public:
     void wait_until(const std::string& sql) const;
 
 private:
+    explicit TestDatabase(const std::string& name);
+
     std::string name_;
-    std::string conninfo_;
 };
 
 /// A new UUIDv7 in text form.

@@ -1,14 +1,3 @@
--- The table is exactly the expected model (Migration.MatchesDataModel): read from the catalogue.
-SELECT attname AS column, format_type(atttypid, atttypmod) AS type, attnotnull AS not_null, pg_get_expr(adbin, adrelid) AS default
-FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
-WHERE attrelid = 'idempotency_keys'::regclass AND attnum > 0 AND NOT attisdropped
-ORDER BY attnum;
-SELECT contype AS type, pg_get_constraintdef(oid) AS definition
-FROM pg_constraint WHERE conrelid = 'idempotency_keys'::regclass AND contype IN ('c', 'p', 'f', 'u', 'x')
-ORDER BY contype;
-SELECT pg_get_indexdef(indexrelid) AS index FROM pg_index WHERE indrelid = 'idempotency_keys'::regclass ORDER BY 1;
-SELECT relkind, relpersistence, relrowsecurity, relhastriggers FROM pg_class WHERE oid = 'idempotency_keys'::regclass;
-
 -- The table is not a member of the extension; every function is, and PUBLIC may run none of them.
 SELECT count(*) AS tables FROM pg_depend JOIN pg_extension ON pg_extension.oid = refobjid
 WHERE extname = 'pg_idempotency' AND deptype = 'e' AND classid = 'pg_class'::regclass;
