@@ -13,7 +13,7 @@ namespace idempotency {
 namespace {
 
 /// An SQL identifier in double quotes.
-std::string quoted(std::string_view name) {
+std::string quoted_identifier(std::string_view name) {
     std::string identifier = "\"";
     for (const char c : name) {
         identifier += c;
@@ -77,7 +77,7 @@ std::vector<Parameter> complete_parameters(const KeyedRequest& request, const An
 }  // namespace
 
 Store::Store(StoreOptions options) : prepared_(options.prepared_statements) {
-    const std::string schema = quoted(options.schema);
+    const std::string schema = quoted_identifier(options.schema);
     begin_ = "SELECT outcome, response_status, response_body, resource_id FROM " + schema +
              ".idempotency_begin($1::uuid, $2::uuid, $3::text, $4::bytea, $5::interval)";
     complete_ = "SELECT " + schema + ".idempotency_complete($1::uuid, $2::uuid, $3::integer, $4::jsonb, $5::uuid)";
