@@ -62,11 +62,7 @@ Datum complete(FunctionCallInfo fcinfo) {
 
 Datum save_final(FunctionCallInfo fcinfo) {
     const pg::Arguments arguments(fcinfo);
-    NewKey key{};
-    key.principal_id = arguments.uuid(0, "principal_id");
-    key.key = arguments.uuid(1, "key");
-    key.action = action_argument(arguments, 2);
-    key.request_sha256 = request_sha256_argument(arguments, 3);
+    NewKey key = key_arguments(arguments);
     const StoredAnswer answer = answer_arguments(arguments, 4);
     const int status = arguments.integer(4, "response_status");
     check_status(status, is_final_error(status),

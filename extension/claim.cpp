@@ -88,11 +88,7 @@ Datum row_of(const Claim& claim) {
 
 Datum begin(FunctionCallInfo fcinfo) {
     const pg::Arguments arguments(fcinfo);
-    NewKey key{};
-    key.principal_id = arguments.uuid(0, "principal_id");
-    key.key = arguments.uuid(1, "key");
-    key.action = action_argument(arguments, 2);
-    key.request_sha256 = request_sha256_argument(arguments, 3);
+    NewKey key = key_arguments(arguments);
     set_life(key, arguments, 4, 5);
     return row_of(claim(fcinfo->flinfo->fn_oid, key));
 }

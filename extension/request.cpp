@@ -11,6 +11,18 @@ namespace {
 
 constexpr int fingerprint_size = 32;
 
+/// A fingerprint: bytea of 32 bytes.
+Datum request_sha256_argument(const pg::Arguments& arguments, int index) {
+    const std::string_view bytes = arguments.bytes(index, "request_sha256");
+    const std::size_t size = bytes.size();
+    if (size != fingerprint_size) {
+        pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "request_sha256 must be 32 bytes long",
+                 "Its length in bytes is " + std::to_string(size) + ".",
+                 "Use idempotency_fingerprint(method, path, body) or another SHA-256 value.");
+    }
+    return pg::bytea_datum(bytes);
+}
+
 }  // namespace
 
 Datum action_argument(const pg::Arguments& arguments, int index) {
@@ -22,15 +34,13 @@ Datum action_argument(const pg::Arguments& arguments, int index) {
     return arguments.datum(index);
 }
 
-Datum request_sha256_argument(const pg::Arguments& arguments, int index) {
-    const std::string_view bytes = arguments.bytes(index, "request_sha256");
-    const std::size_t size = bytes.size();
-    if (size != fingerprint_size) {
-        pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "request_sha256 must be 32 bytes long",
-                 "Its length in bytes is " + std::to_string(size) + ".",
-                 "Use idempotency_fingerprint(method, path, body) or another SHA-256 value.");
-    }
-    return pg::bytea_datum(bytes);
+NewKey key_arguments(const pg::Arguments& arguments) {
+    NewKey key{};
+    key.principal_id = arguments.uuid(0, "principal_id");
+    key.key = arguments.uuid(1, "key");
+    key.action = action_argument(arguments, 2);
+    key.request_sha256 = request_sha256_argument(arguments, 3);
+    return key;
 }
 
 void set_life(NewKey& key, const pg::Arguments& arguments, int ttl_index, int at_index) {
