@@ -127,7 +127,7 @@ TEST_F(Tokens, SecretIsShownOnceAndStoredNowhere) {
     EXPECT_EQ(database.value("SELECT count(*) FROM idempotency_keys AS k, tokens AS t WHERE k::text LIKE '%" +
                              token["secret"].get<std::string>() + "%' OR t::text LIKE '%" + token["secret"].get<std::string>() + "%'"),
               "0");
-    EXPECT_EQ(database.value("SELECT resource_id FROM idempotency_keys"), token["id"]);
+    EXPECT_EQ(database.value("SELECT resource_id FROM idempotency_keys"), token["id"].get<std::string>());
 }
 
 TEST_F(Notes, TheHeaderHasNoEffect) {

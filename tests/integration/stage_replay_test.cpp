@@ -55,7 +55,7 @@ TEST_F(Replay, HasTheCorrelationIdOfTheCurrentRequest) {
 
 TEST_F(Replay, StoresTheResourceId) {
     const Response first = send(request(new_key()), creating());
-    EXPECT_EQ(database.value("SELECT resource_id FROM idempotency_keys"), json::parse(first.body)["id"]);
+    EXPECT_EQ(database.value("SELECT resource_id FROM idempotency_keys"), json::parse(first.body)["id"].get<std::string>());
     EXPECT_EQ(database.value("SELECT action FROM idempotency_keys"), "orders.create");
 }
 

@@ -46,23 +46,21 @@ void run_program(const std::string& command) {
     }
 }
 
-constexpr const char* template_name = "idempotency_test_template";
-
 /// Several test processes may come at once: one prepares the template, the others wait for it.
 void prepare_template() {
     const std::unique_ptr<PGconn, decltype(&PQfinish)> lock(PQconnectdb(with_database("postgres").c_str()), PQfinish);
     const std::unique_ptr<PGresult, decltype(&PQclear)> locked(PQexec(lock.get(), "SELECT pg_advisory_lock(1)"), PQclear);
     if (run_sql(with_database("postgres"),
-                "SELECT count(*) FROM pg_database WHERE datistemplate AND datname = '" + std::string(template_name) + "'") == "1") {
+                "SELECT count(*) FROM pg_database WHERE datistemplate AND datname = 'idempotency_test_template'") == "1") {
         return;
     }
-    run_sql(with_database("postgres"), "DROP DATABASE IF EXISTS " + std::string(template_name));
-    run_sql(with_database("postgres"), "CREATE DATABASE " + std::string(template_name));
-    const std::string conninfo = with_database(template_name);
+    run_sql(with_database("postgres"), "DROP DATABASE IF EXISTS idempotency_test_template");
+    run_sql(with_database("postgres"), "CREATE DATABASE idempotency_test_template");
+    const std::string conninfo = with_database("idempotency_test_template");
     run_program(SOURCE_FOLDER "/migrations/migrate up '" + conninfo + "' >/dev/null");
     run_program("psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --dbname '" + conninfo + "' --file " SOURCE_FOLDER
                 "/client/examples/orders_server/schema.sql");
-    run_sql(with_database("postgres"), "ALTER DATABASE " + std::string(template_name) + " IS_TEMPLATE true");
+    run_sql(with_database("postgres"), "ALTER DATABASE idempotency_test_template IS_TEMPLATE true");
 }
 
 std::uint64_t random_bits() {
@@ -82,7 +80,7 @@ TestDatabase::TestDatabase() : TestDatabase("test_" + std::to_string(random_bits
 TestDatabase::TestDatabase(const std::string& name) : Database(with_database(name)), name_(name) {
     static const bool prepared = (prepare_template(), true);
     (void)prepared;
-    run_sql(with_database("postgres"), "CREATE DATABASE " + name_ + " TEMPLATE " + template_name);
+    run_sql(with_database("postgres"), "CREATE DATABASE " + name_ + " TEMPLATE idempotency_test_template");
 }
 
 TestDatabase::~TestDatabase() {
