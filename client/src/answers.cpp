@@ -34,6 +34,15 @@ Problem invalid_key() {
             {}};
 }
 
+Problem missing_key() {
+    return {400,
+            "validation_failed",
+            "Validation failed",
+            "This operation needs the header Idempotency-Key. Make a new UUIDv7 for each operation.",
+            {{"#header/Idempotency-Key", "required", "Must be there."}},
+            {}};
+}
+
 Problem body_too_large(std::size_t limit) {
     return {413, "content_too_large", "Content too large", "The body may have " + std::to_string(limit) + " bytes at most.", {}, {}};
 }
@@ -99,7 +108,15 @@ std::optional<std::string> problem_code(const http::Response& response) {
     return document["code"].get<std::string>();
 }
 
-void set_derived_headers(http::Response& response, const Operation& operation) {
+void set_derived_headers(http::Response& response, const Operation& operation, const std::optional<Uuid>& resource_id) {
+    constexpr std::string_view placeholder = "{resource_id}";
+    if (response.status == 201 && resource_id && !operation.location.empty()) {
+        std::string location = operation.location;
+        if (const std::size_t at = location.find(placeholder); at != std::string::npos) {
+            location.replace(at, placeholder.size(), resource_id->to_string());
+        }
+        response.headers.set("Location", location);
+    }
     if (response.body.empty()) {
         response.headers.remove("Content-Type");
         return;
@@ -130,6 +147,19 @@ std::optional<Answer> to_store(const http::Response& response) {
     return answer;
 }
 
+http::Response from_answer(const Answer& answer) {
+    return answer.body ? http::Response::json(answer.status, *answer.body) : http::Response{answer.status, {}, ""};
+}
+
+http::Response from_row(const Result& row) {
+    Answer answer;
+    answer.status = std::stoi(std::string(row.get(0, 0).value_or("0")));
+    if (const auto body = row.get(0, 1)) {
+        answer.body = std::string(*body);
+    }
+    return from_answer(answer);
+}
+
 bool is_one_time_secret(const Answer& answer) {
     return is_success(answer.status) && answer.body && parsed(*answer.body) == parsed(one_time_secret_body);
 }
@@ -147,7 +177,7 @@ http::Response replay(const Answer& answer, const Operation& operation, const st
     } else {
         response.status = answer.status;
         response.body = answer.body.value_or("");
-        set_derived_headers(response, operation);
+        set_derived_headers(response, operation, answer.resource_id);
     }
     response.headers.set("Idempotent-Replay", "true");
     response.headers.set("Cache-Control", "no-store");

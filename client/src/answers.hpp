@@ -14,6 +14,7 @@
 namespace idempotency::answers {
 
 [[nodiscard]] Problem invalid_key();
+[[nodiscard]] Problem missing_key();
 [[nodiscard]] Problem body_too_large(std::size_t limit);
 [[nodiscard]] Problem key_reuse();
 [[nodiscard]] Problem request_in_progress();
@@ -31,12 +32,18 @@ namespace idempotency::answers {
 [[nodiscard]] std::optional<std::string> problem_code(const http::Response& response);
 
 /// Sets the headers that follow from status and body, so that first answer and replay have the same: Content-Type, and ETag from the
-/// body's version for the statuses that declare it.
-void set_derived_headers(http::Response& response, const Operation& operation);
+/// body's version for the statuses that declare it, Location of a 201 for operations that have a template.
+void set_derived_headers(http::Response& response, const Operation& operation, const std::optional<Uuid>& resource_id);
 
 /// What is stored of an answer.
 /// @return nothing when the body is not JSON
 [[nodiscard]] std::optional<Answer> to_store(const http::Response& response);
+
+/// The answer that a finishing statement gave, as stored.
+[[nodiscard]] http::Response from_answer(const Answer& answer);
+
+/// The answer in the row (status, body, ...) of a finishing statement that stores nothing.
+[[nodiscard]] http::Response from_row(const Result& row);
 
 /// What is stored in place of an answer that carries a one-time secret.
 inline constexpr const char* one_time_secret_body = R"({"one_time_secret": true})";

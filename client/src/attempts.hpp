@@ -17,8 +17,8 @@ namespace idempotency {
 /// A connection on loan; given back at the end of its life.
 class Lease {
 public:
-    Lease(ConnectionSource& source, std::chrono::milliseconds timeout)
-        : source_(source), connection_(source.acquire(std::chrono::steady_clock::now() + timeout)) {}
+    Lease(ConnectionSource& source, std::chrono::steady_clock::time_point deadline)
+        : source_(source), connection_(source.acquire(deadline)) {}
     ~Lease() { source_.release(std::move(connection_)); }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
@@ -39,9 +39,11 @@ struct Attempt {
 
 /// Runs `work` in a new transaction; again, after a jittered pause, while it throws an error that is worth a new attempt, at most
 /// tx_retry_max times more. A transaction that `work` leaves open is rolled back.
+/// @param deadline after it no new attempt begins, and no connection is waited for
 /// @param worth_a_new_attempt asked about each error while attempts are left
 /// @throws what the last attempt threw
-void run_attempts(ConnectionSource& source, const UnitOfWorkOptions& options, const std::function<void(Attempt)>& work,
+void run_attempts(ConnectionSource& source, const UnitOfWorkOptions& options,
+                  std::chrono::steady_clock::time_point deadline, const std::function<void(Attempt)>& work,
                   const std::function<bool(const Error&)>& worth_a_new_attempt);
 
 }  // namespace idempotency

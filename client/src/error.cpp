@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "core/sqlstate.hpp"
+
 namespace idempotency {
 namespace {
 
@@ -30,6 +32,8 @@ ConnectionLost::ConnectionLost(const std::string& message, bool in_doubt)
     : Error(connection_failure, message), in_doubt_(in_doubt) {}
 
 bool ConnectionLost::retryable() const noexcept { return !in_doubt_; }
+
+KeyNotStarted::KeyNotStarted() : Error(std::string(sqlstate::key_not_in_progress), "this transaction did not start the key") {}
 
 Unavailable::Unavailable(const std::string& message) : Error(cannot_connect, message) {}
 

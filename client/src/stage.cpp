@@ -46,12 +46,13 @@ constexpr std::string_view foreign_key_violation = "23503";
 }  // namespace
 
 Context::Context(Transaction& transaction, const Operation& operation, const Actor& actor, const std::string& correlation_id,
-                 int attempt)
+                 int attempt, Finish finish)
     : transaction_(transaction),
       operation_(operation),
       actor_(actor),
       correlation_id_(correlation_id),
-      attempt_(attempt) {}
+      attempt_(attempt),
+      finish_(std::move(finish)) {}
 
 /// One request.
 class Stage::Run {
@@ -63,7 +64,9 @@ public:
           authenticate_(authenticate),
           request_(request),
           handler_(handler),
-          correlation_id_(correlation_id_of(request)) {}
+          correlation_id_(correlation_id_of(request)),
+          deadline_(stage.options_.deadline.count() > 0 ? std::chrono::steady_clock::now() + stage.options_.deadline
+                                                        : std::chrono::steady_clock::time_point::max()) {}
 
     http::Response answer() {
         http::Response response = guarded_answer();
@@ -74,7 +77,7 @@ public:
 private:
     /// An answer whose COMMIT is in doubt.
     struct InDoubt {
-        http::Response response;
+        std::optional<http::Response> response;  ///< nothing when it was lost with the connection
         Answer answer;
     };
 
@@ -92,15 +95,17 @@ private:
                 return problem(answers::body_too_large(operation_.body_limit));
             }
             const std::vector<std::string_view> keys = request_.headers.all(key_header);
+            if (operation_.keyed && operation_.key_required && keys.empty() && !actor_.anonymous()) {
+                return problem(answers::missing_key());
+            }
             if (!operation_.keyed || keys.empty() || actor_.anonymous()) {
-                return run([this](const Attempt& attempt) { return unkeyed_attempt(attempt); }, false);
+                return run([this](const Attempt& attempt) { return unkeyed_attempt(attempt); }, false).value();
             }
             const std::optional<Uuid> key = keys.size() == 1 ? parse_key(keys.front()) : std::nullopt;
             if (!key) {
                 return problem(answers::invalid_key());
             }
-            const KeyedRequest keyed = keyed_request(*key);
-            return run([&](const Attempt& attempt) { return keyed_attempt(attempt, keyed); }, true);
+            return keyed(*key);
         } catch (const Error& error) {
             return database_problem(error);
         } catch (const std::bad_alloc&) {
@@ -112,22 +117,41 @@ private:
         }
     }
 
-    KeyedRequest keyed_request(const Uuid& key) const {
-        thread_local Fingerprinter fingerprinter;
-        const auto fingerprint = fingerprinter.compute(request_.method, request_.path(), request_.body);
-        if (!fingerprint) {
-            throw std::runtime_error("OpenSSL could not compute SHA-256");
+    /// The request with its key. With several fingerprint keys the first one signs; a row that an older one signed looks like a reuse, so the others
+    /// are tried before it is called one.
+    http::Response keyed(const Uuid& key) {
+        const std::vector<std::string>& hmac_keys = stage_.options_.fingerprint_keys;
+        for (std::size_t i = 0;; ++i) {
+            const bool last = i + 1 >= hmac_keys.size();
+            const KeyedRequest request{*actor_.principal_id, key, operation_.action, fingerprint(hmac_keys, i), stage_.options_.key_ttl};
+            std::optional<http::Response> response =
+                run([&](const Attempt& attempt) { return keyed_attempt(attempt, request, last); }, true);
+            if (response) {
+                return *std::move(response);
+            }
         }
-        return {*actor_.principal_id, key, operation_.action, *fingerprint, stage_.options_.key_ttl};
     }
 
-    http::Response run(const std::function<http::Response(const Attempt&)>& attempt, bool keyed) {
-        http::Response response;
+    [[nodiscard]] Fingerprint fingerprint(const std::vector<std::string>& hmac_keys, std::size_t i) const {
+        thread_local Fingerprinter fingerprinter;
+        const CanonicalJsonOptions options{.exact_numbers = stage_.options_.exact_numbers, .cancelled = nullptr};
+        const auto value = hmac_keys.empty()
+                               ? fingerprinter.compute(request_.method, request_.path(), request_.body, options)
+                               : fingerprinter.compute_keyed(hmac_keys[i], request_.method, request_.path(), request_.body, options);
+        if (!value) {
+            throw std::runtime_error("OpenSSL could not compute SHA-256");
+        }
+        return *value;
+    }
+
+    /// @return what the last attempt returned
+    std::optional<http::Response> run(const std::function<std::optional<http::Response>(const Attempt&)>& attempt, bool has_key) {
+        std::optional<http::Response> response;
         run_attempts(
-            stage_.source_, stage_.options_.unit_of_work, [&](const Attempt& current) { response = attempt(current); },
+            stage_.source_, stage_.options_.unit_of_work, deadline_, [&](const Attempt& current) { response = attempt(current); },
             [&](const Error& error) {
                 // With a key, a commit in doubt is resolved by beginning again; without one nobody can tell.
-                const bool again = error.retryable() || (keyed && error.in_doubt());
+                const bool again = error.retryable() || (has_key && error.in_doubt());
                 if (again) {
                     observer().retried(operation_.action, error.sqlstate());
                 }
@@ -136,8 +160,12 @@ private:
         return response;
     }
 
+    /// Runs the handler, and finds out what it did to its transaction.
     http::Response run_handler(const Attempt& attempt, Context& context) const {
         http::Response response = handler_(request_, context);
+        if (Transaction::Control::lost(attempt.transaction)) {
+            throw ConnectionLost("the handler answered although its connection was lost", in_doubt_.has_value());
+        }
         // The handler swallowed an error that only a new transaction mends.
         const std::string& failed_with = Transaction::Control::failed_with(attempt.transaction);
         if (Transaction::Control::failed(attempt.transaction) && !is_final_error(response.status)) {
@@ -148,8 +176,12 @@ private:
         return response;
     }
 
-    http::Response unkeyed_attempt(const Attempt& attempt) {
-        Context context(attempt.transaction, operation_, actor_, correlation_id_, attempt.number);
+    std::optional<http::Response> unkeyed_attempt(const Attempt& attempt) {
+        const auto finish = [&](std::string_view statement, const std::vector<Parameter>& parameters) {
+            const Result row = attempt.transaction.execute(statement, parameters);
+            return row.rows() == 0 ? std::nullopt : std::optional(answers::from_row(row));
+        };
+        Context context(attempt.transaction, operation_, actor_, correlation_id_, attempt.number, finish);
         http::Response response = run_handler(attempt, context);
         if (is_success(response.status)) {
             Transaction::Control::commit(attempt.transaction);
@@ -157,45 +189,116 @@ private:
         return response;
     }
 
-    http::Response keyed_attempt(const Attempt& attempt, const KeyedRequest& keyed) {
-        BeginResult begun;
+    /// @return nothing when the key was reused and that is not to be told yet
+    std::optional<http::Response> keyed_attempt(const Attempt& attempt, const KeyedRequest& keyed, bool tell_reuse) {
         try {
-            begun = stage_.store_.begin(attempt.transaction, keyed);
+            if (operation_.deferred) {
+                stage_.store_.begin_deferred(attempt.transaction, keyed);
+            } else if (const BeginResult begun = stage_.store_.begin(attempt.transaction, keyed); begun.outcome != Outcome::started) {
+                return not_started(begun, tell_reuse);
+            }
         } catch (const Error& error) {
             if (error.sqlstate() == foreign_key_violation) {
                 return problem(answers::unknown_principal());
             }
             throw;
         }
+        std::optional<http::Response> response;
+        try {
+            response = started(attempt, keyed);
+        } catch (const ConnectionLost&) {
+            throw;
+        } catch (...) {
+            // Whatever the handler made of it: the key was not ours.
+            if (!stage_.store_.refused(attempt.transaction)) {
+                throw;
+            }
+        }
+        if (const auto refused = stage_.store_.refused(attempt.transaction)) {
+            return not_started(*refused, tell_reuse);
+        }
+        return response;
+    }
+
+    std::optional<http::Response> not_started(const BeginResult& begun, bool tell_reuse) {
         switch (begun.outcome) {
             case Outcome::replay:
                 return in_doubt_ ? committed(begun.answer) : replayed(begun.answer);
             case Outcome::reuse:
+                if (!tell_reuse) {
+                    return std::nullopt;
+                }
                 observer().reused(operation_.action);
                 return problem(answers::key_reuse());
-            case Outcome::in_progress:
+            default:
                 observer().in_progress(operation_.action);
                 return problem(answers::request_in_progress());
-            case Outcome::started:
-                break;
         }
-        if (std::exchange(in_doubt_, std::nullopt)) {
-            observer().in_doubt(operation_.action, false);
+    }
+
+    /// The key is ours, or (deferred) the handler's first statement will tell.
+    http::Response started(const Attempt& attempt, const KeyedRequest& keyed) {
+        if (!operation_.deferred) {
+            note_started();
         }
-        observer().started(operation_.action);
-        Context context(attempt.transaction, operation_, actor_, correlation_id_, attempt.number);
+        std::optional<Answer> finished;
+        Context context(attempt.transaction, operation_, actor_, correlation_id_, attempt.number,
+                        [&](std::string_view statement, std::vector<Parameter> parameters) {
+                            finished = finish_with(attempt, keyed, statement, std::move(parameters));
+                            return finished ? std::optional(answers::from_answer(*finished)) : std::nullopt;
+                        });
         http::Response response = run_handler(attempt, context);
+        if (stage_.store_.refused(attempt.transaction)) {
+            return response;  // discarded by the caller
+        }
+        if (finished) {
+            // Committed: the handler may add headers, and nothing else.
+            note_started_if_deferred();
+            response.status = finished->status;
+            response.body = finished->body.value_or("");
+            observer().stored(operation_.action, response.status);
+            answers::set_derived_headers(response, operation_, finished->resource_id);
+            return response;
+        }
+        if (operation_.deferred && Transaction::Control::unsent(attempt.transaction) && !is_success(response.status)) {
+            (void)attempt.transaction.native_handle();  // sends the claim: the answer counts only when the key is ours
+        }
         if (is_success(response.status)) {
             return complete(attempt, keyed, std::move(response), context.one_time_secret_marked());
         }
-        Transaction::Control::rollback(attempt.transaction);
         const bool final = is_final_error(response.status) &&
                            answers::problem_code(response) != answers::request_in_progress().code;
+        note_started_if_deferred();
         if (!final) {
             observer().not_stored(operation_.action, response.status);
             return response;
         }
         return save_final(attempt, keyed, std::move(response));
+    }
+
+    void note_started_if_deferred() {
+        if (operation_.deferred) {
+            note_started();
+        }
+    }
+
+    void note_started() {
+        if (std::exchange(in_doubt_, std::nullopt)) {
+            observer().in_doubt(operation_.action, false);
+        }
+        observer().started(operation_.action);
+    }
+
+    std::optional<Answer> finish_with(const Attempt& attempt, const KeyedRequest& keyed, std::string_view statement,
+                                      std::vector<Parameter> parameters) {
+        try {
+            return stage_.store_.finish_with(attempt.transaction, keyed, statement, std::move(parameters));
+        } catch (const Error& error) {
+            if (error.in_doubt()) {
+                in_doubt_ = InDoubt{};
+            }
+            throw;
+        }
     }
 
     http::Response complete(const Attempt& attempt, const KeyedRequest& keyed, http::Response response, bool secret) {
@@ -225,11 +328,12 @@ private:
             }
             throw;
         }
+        note_started_if_deferred();
         observer().stored(operation_.action, response.status);
         if (!hide) {
             response.body = stored.value_or("");
         }
-        answers::set_derived_headers(response, operation_);
+        answers::set_derived_headers(response, operation_, answer->resource_id);
         return response;
     }
 
@@ -242,17 +346,22 @@ private:
         }
         try {
             Transaction transaction =
-                Transaction::Control::open(attempt.connection, stage_.options_.unit_of_work.lock_timeout);
+                Transaction::Control::reopen(attempt.transaction, stage_.options_.unit_of_work.lock_timeout);
             response.body = stage_.store_.save_final(transaction, keyed, *answer).value_or("");
             observer().stored(operation_.action, response.status);
         } catch (const Error& error) {
             observer().failed(operation_.action, "a final error was not stored: " + std::string(error.what()));
         }
-        answers::set_derived_headers(response, operation_);
+        answers::set_derived_headers(response, operation_, answer->resource_id);
         return response;
     }
 
     http::Response replayed(const Answer& answer) const {
+        if (stage_.options_.authorize_replay) {
+            if (const auto refusal = stage_.options_.authorize_replay(actor_, operation_, request_)) {
+                return problem(*refusal);
+            }
+        }
         observer().replayed(operation_.action, answer.status);
         return answers::replay(answer, operation_, correlation_id_);
     }
@@ -260,19 +369,19 @@ private:
     /// A commit was in doubt, and a row is there. It is ours when it names the resource that we made; else a duplicate of this request
     /// came first, and its answer is the one.
     http::Response committed(const Answer& stored) {
-        InDoubt ours = std::move(*in_doubt_);
-        in_doubt_.reset();
-        const bool same = stored.status == ours.answer.status && stored.resource_id == ours.answer.resource_id &&
-                          stored.body.has_value() == ours.answer.body.has_value();
+        const InDoubt ours = *std::exchange(in_doubt_, std::nullopt);
+        const bool same = !ours.response || (stored.status == ours.answer.status && stored.resource_id == ours.answer.resource_id &&
+                                             stored.body.has_value() == ours.answer.body.has_value());
         observer().in_doubt(operation_.action, same);
-        if (!same || !stored.resource_id) {
+        if (!same || !ours.response || !stored.resource_id) {
             return replayed(stored);
         }
+        http::Response response = *ours.response;
         if (!answers::is_one_time_secret(stored)) {
-            ours.response.body = stored.body.value_or("");
+            response.body = stored.body.value_or("");
         }
-        answers::set_derived_headers(ours.response, operation_);
-        return std::move(ours.response);
+        answers::set_derived_headers(response, operation_, stored.resource_id);
+        return response;
     }
 
     http::Response database_problem(const Error& error) const {
@@ -297,6 +406,7 @@ private:
     const Handler& handler_;
     Actor actor_;
     std::string correlation_id_;
+    std::chrono::steady_clock::time_point deadline_;
     std::optional<InDoubt> in_doubt_;
 };
 

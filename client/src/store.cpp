@@ -6,6 +6,7 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "core/sqlstate.hpp"
 #include "idempotency/error.hpp"
 #include "transaction_control.hpp"
 
@@ -74,12 +75,24 @@ std::vector<Parameter> complete_parameters(const KeyedRequest& request, const An
     return {request.principal_id, request.key, answer.status, answer.body, answer.resource_id};
 }
 
+std::vector<Parameter> begin_parameters(const KeyedRequest& request) {
+    return {request.principal_id, request.key, request.action, hex(request.request_sha256), interval(request.ttl)};
+}
+
+BeginResult begin_result(const Result& row) {
+    return {outcome_of(row.get(0, 0)), {integer(row, 1), text(row, 2), uuid(row, 3)}};
+}
+
+/// SQLSTATE of the commit guard: the statement gave no row, so nothing was completed.
+bool left_in_progress(const Error& error) { return error.sqlstate() == sqlstate::key_left_in_progress; }
+
 }  // namespace
 
 Store::Store(StoreOptions options) : prepared_(options.prepared_statements) {
     const std::string schema = quoted_identifier(options.schema);
     begin_ = "SELECT outcome, response_status, response_body, resource_id FROM " + schema +
              ".idempotency_begin($1::uuid, $2::uuid, $3::text, $4::bytea, $5::interval)";
+    complete_function_ = schema + ".idempotency_complete";
     complete_ = "SELECT " + schema + ".idempotency_complete($1::uuid, $2::uuid, $3::integer, $4::jsonb, $5::uuid)";
     save_final_ = "SELECT " + schema +
                   ".idempotency_save_final($1::uuid, $2::uuid, $3::text, $4::bytea, $5::integer, $6::jsonb, $7::uuid,"
@@ -87,11 +100,19 @@ Store::Store(StoreOptions options) : prepared_(options.prepared_statements) {
 }
 
 BeginResult Store::begin(Transaction& transaction, const KeyedRequest& request) const {
-    const Result row = Transaction::Control::execute(
-        transaction, begin_,
-        {request.principal_id, request.key, request.action, hex(request.request_sha256), interval(request.ttl)}, prepared_);
-    return {outcome_of(row.get(0, 0)), {integer(row, 1), text(row, 2), uuid(row, 3)}};
+    return begin_result(Transaction::Control::claim(transaction, begin_, begin_parameters(request), prepared_));
 }
+
+void Store::begin_deferred(Transaction& transaction, const KeyedRequest& request) const {
+    Transaction::Control::queue_claim(transaction, begin_, begin_parameters(request), prepared_);
+}
+
+std::optional<BeginResult> Store::refused(const Transaction& transaction) const {
+    const std::optional<Result>& row = Transaction::Control::refused(transaction);
+    return row ? std::optional(begin_result(*row)) : std::nullopt;
+}
+
+bool Store::started(const Result& claim) { return claim.get(0, 0) == "started"; }
 
 std::optional<std::string> Store::complete(Transaction& transaction, const KeyedRequest& request,
                                            const Answer& answer) const {
@@ -102,6 +123,26 @@ std::optional<std::string> Store::complete_and_commit(Transaction& transaction, 
                                                       const Answer& answer) const {
     return text(Transaction::Control::execute_and_commit(transaction, complete_, complete_parameters(request, answer), prepared_),
                 0);
+}
+
+std::optional<Answer> Store::finish_with(Transaction& transaction, const KeyedRequest& request, std::string_view statement,
+                                         std::vector<Parameter> parameters) const {
+    const std::string principal = "$" + std::to_string(parameters.size() + 1);
+    const std::string key = "$" + std::to_string(parameters.size() + 2);
+    parameters.emplace_back(request.principal_id);
+    parameters.emplace_back(request.key);
+    const std::string sql = "WITH answer (status, body, resource_id) AS (" + std::string(statement) + ") SELECT status, " +
+                            complete_function_ + "(" + principal + "::uuid, " + key +
+                            "::uuid, status, body, resource_id), resource_id FROM answer";
+    try {
+        const Result row = Transaction::Control::execute_and_commit(transaction, sql, std::move(parameters), prepared_);
+        return row.rows() == 0 ? std::nullopt : std::optional(Answer{integer(row, 0), text(row, 1), uuid(row, 2)});
+    } catch (const Error& error) {
+        if (left_in_progress(error)) {
+            return std::nullopt;
+        }
+        throw;
+    }
 }
 
 std::optional<std::string> Store::save_final(Transaction& transaction, const KeyedRequest& request,

@@ -10,6 +10,7 @@
 
 #include "connection_state.hpp"
 #include "idempotency/error.hpp"
+#include "idempotency/store.hpp"
 #include "transaction_control.hpp"
 
 namespace idempotency {
@@ -32,10 +33,11 @@ Error error_of(const PGresult* result) {
 
 /// What one flush of the pipeline brought.
 struct Answers {
-    std::vector<ResultHandle> results;  ///< of the statements, in order; those behind a failed one are missing
-    std::optional<Error> error;         ///< of the first that failed
-    std::size_t failed_at = 0;          ///< its position
-    bool lost = false;                  ///< the connection is gone
+    std::vector<Result> results;  ///< of the statements, in order; those behind a failed one are missing
+    std::optional<Error> error;   ///< of the first that failed
+    std::size_t failed_at = 0;    ///< its position
+    bool lost = false;            ///< the connection is gone
+    std::string last_command;     ///< what the last statement says that it did
 };
 
 /// Reads results up to the pipeline's synchronisation point.
@@ -57,7 +59,8 @@ Answers read_answers(PGconn* connection) {
             case PGRES_COMMAND_OK:
             case PGRES_TUPLES_OK:
             case PGRES_EMPTY_QUERY:
-                answers.results.push_back(std::move(result));
+                answers.last_command = PQcmdStatus(result.get());
+                answers.results.emplace_back(result.release());
                 break;
             case PGRES_PIPELINE_ABORTED:
                 break;
@@ -71,6 +74,8 @@ Answers read_answers(PGconn* connection) {
         }
     }
 }
+
+constexpr const char* begin_sql = "BEGIN";
 
 }  // namespace
 
@@ -107,26 +112,55 @@ PGconn* Transaction::native_handle() {
     return connection_.native_handle();
 }
 
+bool Transaction::Control::lost(const Transaction& transaction) noexcept {
+    return PQstatus(transaction.connection_.native_handle()) != CONNECTION_OK;
+}
+
 bool Transaction::Control::failed(const Transaction& transaction) noexcept {
     return PQtransactionStatus(transaction.connection_.native_handle()) == PQTRANS_INERROR;
 }
 
 Transaction Transaction::Control::open(Connection& connection, std::chrono::milliseconds lock_timeout) {
-    return Transaction(connection, {{"BEGIN", {}, false},
-                                    {"SET LOCAL lock_timeout = " + std::to_string(lock_timeout.count()), {}, false}});
+    return Transaction(connection, opening(lock_timeout));
+}
+
+Transaction Transaction::Control::reopen(Transaction& before, std::chrono::milliseconds lock_timeout) {
+    std::vector<Statement> statements = opening(lock_timeout);
+    before.queue_.clear();
+    if (before.begun_ && !std::exchange(before.ended_, true)) {
+        statements.insert(statements.begin(), {"ROLLBACK", {}, false});
+    }
+    return Transaction(before.connection_, std::move(statements));
 }
 
 Result Transaction::Control::execute(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters,
                                      bool prepared) {
     transaction.queue_.push_back({std::string(sql), std::move(parameters), prepared});
-    return flush(transaction, false).back();
+    return flush(transaction, Ending::open).back();
+}
+
+void Transaction::Control::queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters,
+                                       bool prepared) {
+    transaction.queue_.push_back({std::move(sql), std::move(parameters), prepared, true});
+}
+
+Result Transaction::Control::claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters,
+                                   bool prepared) {
+    transaction.queue_.push_back({std::move(sql), std::move(parameters), prepared});
+    return flush(transaction, Ending::open).back();
 }
 
 Result Transaction::Control::execute_and_commit(Transaction& transaction, std::string_view sql,
                                                 std::vector<Parameter> parameters, bool prepared) {
+    if (!transaction.begun_) {
+        // BEGIN falls away, and SET LOCAL would have no transaction block to be local to.
+        std::erase_if(transaction.queue_, [](const Statement& statement) { return statement.sql == begin_sql; });
+        transaction.queue_.push_back({std::string(sql), std::move(parameters), prepared});
+        return flush(transaction, Ending::implicit).back();
+    }
     transaction.queue_.push_back({std::string(sql), std::move(parameters), prepared});
     transaction.queue_.push_back({"COMMIT", {}, false});
-    std::vector<Result> results = flush(transaction, true);
+    std::vector<Result> results = flush(transaction, Ending::commit);
     return results[results.size() - 2];
 }
 
@@ -137,7 +171,7 @@ void Transaction::Control::commit(Transaction& transaction) {
         return;
     }
     transaction.queue_.push_back({"COMMIT", {}, false});
-    flush(transaction, true);
+    flush(transaction, Ending::commit);
 }
 
 void Transaction::Control::rollback(Transaction& transaction) noexcept {
@@ -152,20 +186,19 @@ void Transaction::Control::rollback(Transaction& transaction) noexcept {
     ResultHandle(PQexec(connection, "ROLLBACK"));
 }
 
-std::vector<Result> Transaction::Control::flush(Transaction& transaction, bool committing) {
-    Connection& owner = transaction.connection_;
-    PGconn* const connection = owner.native_handle();
-    const std::vector<Statement> statements = std::exchange(transaction.queue_, {});
-    if (transaction.ended_) {
-        throw Error("25P01", "the transaction has ended");
-    }
-    transaction.begun_ = true;
-    transaction.ended_ = committing;
+std::vector<Transaction::Statement> Transaction::Control::opening(std::chrono::milliseconds lock_timeout) {
+    // set_config and not SET LOCAL: it works in the implicit transaction between two synchronisation points too. The commit guard is on in our
+    // transactions, whatever the server's setting: finish_with relies on it.
+    return {{begin_sql, {}, false},
+            {"SELECT set_config('lock_timeout', $1, true), set_config('idempotency.require_complete', 'on', true)",
+             {std::to_string(lock_timeout.count()) + "ms"},
+             false}};
+}
 
-    // A statement that is prepared now has two answers, PREPARE's and its own.
-    std::vector<std::size_t> answer_of;
-    std::vector<std::pair<std::size_t, std::string>> newly_prepared;  // position of the answer, SQL text
-    std::size_t sent = 0;
+Transaction::Control::Sent Transaction::Control::send(Connection& owner, const std::vector<Statement>& statements) {
+    PGconn* const connection = owner.native_handle();
+    Sent sent;
+    std::size_t answers = 0;
     bool ok = PQenterPipelineMode(connection) == 1;
     for (const Statement& statement : statements) {
         std::vector<const char*> values;
@@ -180,48 +213,69 @@ std::vector<Result> Transaction::Control::flush(Transaction& transaction, bool c
                 const std::string name = "idempotency_" + std::to_string(++owner.state().names_given);
                 ok = ok && PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
                 known = prepared.emplace(statement.sql, name).first;
-                newly_prepared.emplace_back(sent++, statement.sql);
+                sent.newly_prepared.emplace_back(answers++, statement.sql);
             }
             ok = ok && PQsendQueryPrepared(connection, known->second.c_str(), count, values.data(), nullptr, nullptr, 0) == 1;
         } else {
             ok = ok && PQsendQueryParams(connection, statement.sql.c_str(), count, nullptr, values.data(), nullptr, nullptr,
                                          0) == 1;
         }
-        answer_of.push_back(sent++);
+        sent.answer_of.push_back(answers++);
     }
-    ok = ok && PQpipelineSync(connection) == 1;
-    Answers answers;
-    if (ok) {
-        answers = read_answers(connection);
-    } else {
-        answers.lost = true;
+    sent.complete = ok && PQpipelineSync(connection) == 1;
+    return sent;
+}
+
+std::vector<Result> Transaction::Control::flush(Transaction& transaction, Ending ending) {
+    Connection& owner = transaction.connection_;
+    PGconn* const connection = owner.native_handle();
+    const std::vector<Statement> statements = std::exchange(transaction.queue_, {});
+    if (transaction.refused_) {
+        throw KeyNotStarted();
     }
+    if (transaction.ended_) {
+        throw Error("25P01", "the transaction has ended");
+    }
+    transaction.begun_ = true;
+    transaction.ended_ = ending != Ending::open;
+
+    const Sent sent = send(owner, statements);
+    const Answers answers = sent.complete ? read_answers(connection) : Answers{{}, {}, 0, true, {}};
     if (answers.lost || PQstatus(connection) != CONNECTION_OK) {
         transaction.ended_ = true;
         const std::string reason = answers.error ? answers.error->what() : message_of(connection);
-        throw ConnectionLost("connection lost: " + reason, committing);
+        throw ConnectionLost("connection lost: " + reason, ending != Ending::open);
     }
     PQexitPipelineMode(connection);
+    // An error in front of COMMIT leaves the transaction open; one of COMMIT itself has ended it.
+    transaction.ended_ = transaction.ended_ && PQtransactionStatus(connection) == PQTRANS_IDLE;
     if (answers.error) {
-        for (const auto& [position, sql] : newly_prepared) {
+        for (const auto& [position, sql] : sent.newly_prepared) {
             if (position >= answers.failed_at) {
                 owner.state().prepared.erase(sql);
             }
         }
+    }
+    for (std::size_t i = 0; i < statements.size(); ++i) {
+        const std::size_t answer = sent.answer_of[i];
+        if (statements[i].is_claim && answer < answers.results.size() && !Store::started(answers.results[answer])) {
+            transaction.refused_ = answers.results[answer];
+            throw KeyNotStarted();
+        }
+    }
+    if (answers.error) {
         if (transaction.failed_with_.empty()) {
             transaction.failed_with_ = answers.error->sqlstate();
         }
-        // A failed statement in front of COMMIT leaves the transaction open; a failed COMMIT has ended it.
-        transaction.ended_ = PQtransactionStatus(connection) == PQTRANS_IDLE;
         throw *answers.error;
     }
     // COMMIT of a failed transaction succeeds, and says that it rolled back.
-    if (committing && std::string_view(PQcmdStatus(answers.results.back().get())) == "ROLLBACK") {
+    if (ending == Ending::commit && answers.last_command == "ROLLBACK") {
         throw Error("25P02", "the transaction had failed and was rolled back");
     }
     std::vector<Result> results;
-    for (const std::size_t answer : answer_of) {
-        results.emplace_back(answers.results[answer].release());
+    for (const std::size_t answer : sent.answer_of) {
+        results.push_back(answers.results[answer]);
     }
     return results;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "idempotency/connection.hpp"
@@ -18,10 +19,24 @@ public:
     /// @param lock_timeout SET LOCAL lock_timeout; 0: for ever
     [[nodiscard]] static Transaction open(Connection& connection, std::chrono::milliseconds lock_timeout);
 
+    /// The same behind a ROLLBACK of what the connection is in the middle of, in the same round trip. `before` has ended with it.
+    [[nodiscard]] static Transaction reopen(Transaction& before, std::chrono::milliseconds lock_timeout);
+
+    /// Lets the claim of a key travel with the next statement.
+    static void queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters, bool prepared);
+
+    /// Runs the claim of a key now.
+    /// @return its row, whatever its outcome
+    static Result claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters, bool prepared);
+
+    /// The row of a queued claim that did not start the key.
+    [[nodiscard]] static const std::optional<Result>& refused(const Transaction& transaction) noexcept { return transaction.refused_; }
+
     /// As Transaction::execute, parsing the statement once a connection when `prepared`.
     static Result execute(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters, bool prepared);
 
-    /// The statement and COMMIT in one round trip.
+    /// The statement and COMMIT in one round trip. When nothing of the transaction was sent yet, all of it is one round trip, in the implicit
+    /// transaction that the server runs between two synchronisation points.
     /// @return the statement's rows; it and COMMIT succeeded
     /// @throws Error the statement's or COMMIT's; ConnectionLost with in_doubt() when the connection was lost
     static Result execute_and_commit(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters,
@@ -34,6 +49,12 @@ public:
 
     [[nodiscard]] static bool ended(const Transaction& transaction) noexcept { return transaction.ended_; }
 
+    /// The connection is gone.
+    [[nodiscard]] static bool lost(const Transaction& transaction) noexcept;
+
+    /// Nothing was sent yet.
+    [[nodiscard]] static bool unsent(const Transaction& transaction) noexcept { return !transaction.begun_; }
+
     /// A statement failed, and nothing but a rollback (perhaps to a savepoint) is possible.
     [[nodiscard]] static bool failed(const Transaction& transaction) noexcept;
 
@@ -43,7 +64,18 @@ public:
     }
 
 private:
-    static std::vector<Result> flush(Transaction& transaction, bool committing);
+    enum class Ending { open, commit, implicit };
+
+    /// What was sent, and where its answers are.
+    struct Sent {
+        std::vector<std::size_t> answer_of;                               ///< of each statement
+        std::vector<std::pair<std::size_t, std::string>> newly_prepared;  ///< a PREPARE's answer, and the SQL text
+        bool complete = false;                                            ///< up to the synchronisation point
+    };
+
+    [[nodiscard]] static Sent send(Connection& owner, const std::vector<Statement>& statements);
+    [[nodiscard]] static std::vector<Statement> opening(std::chrono::milliseconds lock_timeout);
+    static std::vector<Result> flush(Transaction& transaction, Ending ending);
 };
 
 }  // namespace idempotency

@@ -23,20 +23,23 @@ std::chrono::microseconds pause_after(int attempt) {
 
 }  // namespace
 
-void run_attempts(ConnectionSource& source, const UnitOfWorkOptions& options, const std::function<void(Attempt)>& work,
+void run_attempts(ConnectionSource& source, const UnitOfWorkOptions& options,
+                  std::chrono::steady_clock::time_point deadline, const std::function<void(Attempt)>& work,
                   const std::function<bool(const Error&)>& worth_a_new_attempt) {
+    using Clock = std::chrono::steady_clock;
     for (int number = 1;; ++number) {
+        const auto pause = pause_after(number);
         try {
-            const Lease lease(source, options.acquire_timeout);
+            const Lease lease(source, std::min(deadline, Clock::now() + options.acquire_timeout));
             Transaction transaction = Transaction::Control::open(lease.connection(), options.lock_timeout);
             work({lease.connection(), transaction, number});
             return;
         } catch (const Error& error) {
-            if (number > options.tx_retry_max || !worth_a_new_attempt(error)) {
+            if (number > options.tx_retry_max || Clock::now() + pause >= deadline || !worth_a_new_attempt(error)) {
                 throw;
             }
         }
-        std::this_thread::sleep_for(pause_after(number));
+        std::this_thread::sleep_for(pause);
     }
 }
 
@@ -44,7 +47,7 @@ UnitOfWork::UnitOfWork(ConnectionSource& source, UnitOfWorkOptions options) : so
 
 void UnitOfWork::run(const std::function<void(Transaction&)>& work) {
     run_attempts(
-        source_, options_,
+        source_, options_, std::chrono::steady_clock::time_point::max(),
         [&](Attempt attempt) {
             work(attempt.transaction);
             if (!Transaction::Control::ended(attempt.transaction)) {

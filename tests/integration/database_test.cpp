@@ -121,7 +121,7 @@ TEST_F(CleanupJob, IsScheduledWithPgCronAndReplacesAnOlderOne) {
     // pg_cron lives in one database of the cluster: the one that the tests are given.
     const std::string server = std::getenv("IDEMPOTENCY_TEST_CONNINFO");
     const Database cron(server + " dbname=postgres");
-    cron.value("DROP SCHEMA IF EXISTS scheduled CASCADE; CREATE SCHEMA scheduled; CREATE EXTENSION IF NOT EXISTS pg_cron;"
+    cron.value("DROP EXTENSION IF EXISTS pg_idempotency; DROP SCHEMA IF EXISTS scheduled CASCADE; CREATE SCHEMA scheduled; CREATE EXTENSION IF NOT EXISTS pg_cron;"
                "CREATE EXTENSION pg_idempotency SCHEMA scheduled");
     const std::string first = cron.value("SELECT scheduled.idempotency_schedule_cleanup()");
     EXPECT_EQ(cron.value("SELECT schedule || ' ' || command FROM cron.job WHERE jobname = 'idempotency_cleanup'"),

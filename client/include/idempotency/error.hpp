@@ -46,6 +46,13 @@ private:
     bool in_doubt_;
 };
 
+/// A deferred operation's key was not started: it is replayed, reused or in progress. Thrown by the handler's first statement, which has not
+/// happened; the stage answers in the handler's place, whatever the handler does.
+class KeyNotStarted : public Error {
+public:
+    KeyNotStarted();
+};
+
 /// No connection could be had in time: the server refuses them, or all of a pool's are in use.
 class Unavailable : public Error {
 public:

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/fingerprint.hpp"
 #include "core/uuid.hpp"
@@ -57,6 +59,15 @@ public:
     /// @throws Error with the server's SQLSTATE, e.g. 23503 for an unknown principal
     [[nodiscard]] BeginResult begin(Transaction& transaction, const KeyedRequest& request) const;
 
+    /// Lets the claim travel with the transaction's next statement. When its outcome is not started, that statement throws KeyNotStarted.
+    void begin_deferred(Transaction& transaction, const KeyedRequest& request) const;
+
+    /// What a deferred claim told when it did not start the key; nothing when it did, or was not sent yet.
+    [[nodiscard]] std::optional<BeginResult> refused(const Transaction& transaction) const;
+
+    /// Whether the row of a claim says started. For the shim only.
+    [[nodiscard]] static bool started(const Result& claim);
+
     /// Stores a 2xx answer for a key that begin started in this transaction.
     /// @return the body as stored: give exactly this to the client, so that a replay cannot differ
     /// @throws Error IK003 when this transaction did not start the key, IK004 when the status is not 2xx
@@ -66,6 +77,15 @@ public:
     /// @throws Error as complete; in_doubt() when the connection was lost meanwhile
     std::optional<std::string> complete_and_commit(Transaction& transaction, const KeyedRequest& request,
                                                    const Answer& answer) const;
+
+    /// Runs a statement whose only row is the answer, completes the key with it and commits, in one round trip; in a deferred operation together
+    /// with the claim. The transaction has ended.
+    /// @param statement one INSERT, UPDATE, DELETE or SELECT that gives (status integer, body jsonb, resource_id uuid), e.g.
+    ///                  INSERT INTO orders (sku) VALUES ($1) RETURNING 201, jsonb_build_object('id', id), id
+    /// @return the answer as stored, or nothing when the statement gave no row; then nothing was committed
+    /// @throws Error as complete_and_commit, and the statement's own; KeyNotStarted
+    std::optional<Answer> finish_with(Transaction& transaction, const KeyedRequest& request, std::string_view statement,
+                                      std::vector<Parameter> parameters) const;
 
     /// Stores a final error and commits, in one round trip: for a transaction of its own, after the operation's was rolled back. An answer that
     /// is there already stays.
@@ -78,6 +98,7 @@ private:
     std::string begin_;
     std::string complete_;
     std::string save_final_;
+    std::string complete_function_;
 };
 
 }  // namespace idempotency

@@ -60,7 +60,8 @@ private:
 /// A transaction that is open until its owner commits or rolls it back. Handlers get one by reference: they run
 /// statements on it and never end it. One thread at a time.
 ///
-/// BEGIN travels with the first statement, so opening a transaction costs no round trip of its own.
+/// BEGIN travels with the first statement, so opening a transaction costs no round trip of its own. In a deferred operation so does the
+/// claim of the key; when that says that the key is not ours, the statement throws KeyNotStarted and nothing of it has happened.
 class Transaction {
 public:
     Transaction(const Transaction&) = delete;
@@ -71,6 +72,7 @@ public:
     /// @param sql        one statement with $1, $2, ...
     /// @param parameters as many as the statement names; their types are inferred by the server
     /// @throws Error with the server's SQLSTATE; the transaction is then failed, and every later statement throws too
+    /// @throws KeyNotStarted in a deferred operation; do not catch it
     Result execute(std::string_view sql, const std::vector<Parameter>& parameters = {});
 
     /// The libpq connection inside this transaction, for an application's own libpq calls: out of pipeline mode, nothing in
@@ -86,7 +88,8 @@ private:
     struct Statement {
         std::string sql;
         std::vector<Parameter> parameters;
-        bool prepared;  ///< parse it once a connection, under a name
+        bool prepared;          ///< parse it once a connection, under a name
+        bool is_claim = false;  ///< idempotency_begin: its outcome decides whether the transaction goes on
     };
 
     Transaction(Connection& connection, std::vector<Statement> opening)
@@ -96,7 +99,8 @@ private:
     std::vector<Statement> queue_;
     bool begun_ = false;      ///< BEGIN was sent
     bool ended_ = false;      ///< COMMIT or ROLLBACK was sent, or the connection is gone
-    std::string failed_with_;  ///< SQLSTATE of the first statement that failed
+    std::string failed_with_;       ///< SQLSTATE of the first statement that failed
+    std::optional<Result> refused_;  ///< the claim's row when it did not start the key
 };
 
 }  // namespace idempotency

@@ -78,11 +78,13 @@ SELECT idempotency_fingerprint('GET', 'orders');
 SELECT idempotency_fingerprint('GET', '/orders?page=2');
 \echo :LAST_ERROR_SQLSTATE
 
--- Settings are checked too.
+-- Settings are checked too; the words are the server's own.
+\set VERBOSITY sqlstate
 SET idempotency.key_ttl = '0';
 SET idempotency.cleanup_batch_size = 0;
 SET idempotency.wait_timeout = -2;
 SET idempotency.no_such_setting = 1;
+\set VERBOSITY default
 SHOW idempotency.key_ttl;
 SHOW idempotency.cleanup_interval;
 SHOW idempotency.cleanup_batch_size;

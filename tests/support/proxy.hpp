@@ -1,0 +1,49 @@
+// A proxy between libpq and the server: counts round trips, and cuts a connection at a chosen message.
+// Used by the round trip and fault tests.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+/// Listens on a unix socket in a temporary folder and speaks PostgreSQL's message format, so that it knows where each message ends.
+class Proxy {
+public:
+    /// @param conninfo of the real server, with host=FOLDER of its socket
+    explicit Proxy(const std::string& conninfo);
+    ~Proxy();
+    Proxy(const Proxy&) = delete;
+    Proxy& operator=(const Proxy&) = delete;
+
+    /// The same database through the proxy.
+    [[nodiscard]] const std::string& conninfo() const noexcept { return conninfo_; }
+
+    /// How often the client sent something and then waited for the server, since the last call.
+    int round_trips() { return round_trips_.exchange(0); }
+
+    enum class Direction { to_server, to_client };
+
+    /// Cuts the connection in place of the N-th message from now in this direction; 1 is the next one. Once.
+    void cut_at(Direction direction, int message);
+
+    /// Whether the cut has happened.
+    [[nodiscard]] bool cut() const noexcept { return cut_; }
+
+private:
+    void accept_connections();
+    void serve(int client);
+
+    std::filesystem::path folder_;
+    std::string server_socket_;
+    std::string conninfo_;
+    int listening_ = -1;
+    std::atomic<int> round_trips_{0};
+    std::atomic<int> to_server_left_{0};
+    std::atomic<int> to_client_left_{0};
+    std::atomic<bool> cut_{false};
+    std::atomic<bool> ending_{false};
+    std::atomic<int> serving_{0};
+    std::thread acceptor_;
+};
