@@ -123,9 +123,9 @@ bool CanonicalJson::Parser::open(Cursor at, bool is_object) {
         fail(Error::nesting_too_deep, at.in);
         return false;
     }
-    target_.open_.emplace_back(is_object ? '}' : ']', true, target_.objects_.size(), target_.open_members_.size());
+    target_.open_.push_back({is_object ? '}' : ']', true, target_.objects_.size(), target_.open_members_.size()});
     if (is_object) {
-        target_.objects_.emplace_back(written(at));
+        target_.objects_.push_back({.begin = written(at)});
     }
     return true;
 }
@@ -180,8 +180,7 @@ CanonicalJson::Parser::Cursor CanonicalJson::Parser::member_name(Cursor at) {
                                  : is_plain ? MemberOrder::prefix_of_plain(name, size)
                                             : MemberOrder::prefix_of({name, size});
     std::vector<Member>& members = target_.open_members_;
-    members.emplace_back(MemberText{begin, 0, target_.objects_.size()}, size, static_cast<std::size_t>(source - 1 - begin_), prefix,
-                         is_plain);
+    members.push_back({{begin, 0, target_.objects_.size()}, size, static_cast<std::size_t>(source - 1 - begin_), prefix, is_plain});
     if (object.in_order && members.size() - object.first_member > 1) {
         object.in_order = MemberOrder(target_).before(members[members.size() - 2], members.back());
     }
