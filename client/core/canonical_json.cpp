@@ -1,47 +1,66 @@
-// Canonical JSON: parses a document into tokens with the order of its members, then writes it once.
+// Canonical JSON: the order of members, and writing the parsed text once in that order.
 // Called by the fingerprint, by idempotency_canonical_json and by the C interface.
 #include "core/canonical_json.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "core/canonical_json_parser.hpp"
-#include "core/canonical_number.hpp"
+#include "core/json_bytes.hpp"
 
 namespace idempotency {
 namespace {
 
-constexpr std::size_t work_between_cancel_checks = 64 * 1024;
+/// Buffers beyond this are given back, so that one large document does not keep its memory for ever.
+constexpr std::size_t kept_buffer_size = 1024 * 1024;
 
 /// UTF-16 code units order supplementary characters (UTF-8 lead bytes F0 to F4) before U+E000 to U+FFFF (EE and EF).
 constexpr unsigned utf16_rank(unsigned char byte) noexcept {
     return byte == 0xEE || byte == 0xEF ? byte + 0x10U : byte;
 }
 
-constexpr bool must_be_escaped(char c) noexcept {
-    return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
+/// Reads one unescaped byte of a canonical string, ranked by UTF-16 order, and moves behind it.
+unsigned next_rank(const char*& in) noexcept {
+    if (*in != '\\') {
+        return utf16_rank(static_cast<unsigned char>(*in++));
+    }
+    constexpr auto hex_value = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
+    const char kind = in[1];
+    in += 2;
+    switch (kind) {
+        case 'b':
+            return '\b';
+        case 't':
+            return '\t';
+        case 'n':
+            return '\n';
+        case 'f':
+            return '\f';
+        case 'r':
+            return '\r';
+        case 'u':  // a control character
+            in += 4;
+            return hex_value(in[-2]) << 4 | hex_value(in[-1]);
+        default:
+            return static_cast<unsigned char>(kind);
+    }
 }
 
-/// Writes the characters of a string, those escaped that must be (RFC 8785 section 3.2.2.2).
-void append_escaped(std::string_view text, std::string& output) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    constexpr std::string_view with_short_form = "\"\\\b\t\n\f\r";
-    constexpr std::string_view short_form = "\"\\btnfr";
-    for (auto run = text.begin(); run != text.end();) {
-        const auto escaped = std::find_if(run, text.end(), must_be_escaped);
-        output.append(run, escaped);
-        if (escaped == text.end()) {
-            return;
+/// Whether `a` comes before `b`, both canonical, at least one not plain.
+bool before_unescaped(std::string_view a, std::string_view b) noexcept {
+    const char* in_a = a.data();
+    const char* in_b = b.data();
+    const char* const end_a = in_a + a.size();
+    const char* const end_b = in_b + b.size();
+    while (in_a != end_a && in_b != end_b) {
+        const unsigned rank_a = next_rank(in_a);
+        const unsigned rank_b = next_rank(in_b);
+        if (rank_a != rank_b) {
+            return rank_a < rank_b;
         }
-        output += '\\';
-        if (const std::size_t i = with_short_form.find(*escaped); i != std::string_view::npos) {
-            output += short_form[i];
-        } else {
-            output += "u00";
-            output += hex[static_cast<unsigned char>(*escaped) >> 4];
-            output += hex[static_cast<unsigned char>(*escaped) & 0x0F];
-        }
-        run = escaped + 1;
     }
+    return in_a == end_a && in_b != end_b;
 }
 
 }  // namespace
@@ -70,121 +89,158 @@ std::string_view to_string(CanonicalJsonError error) noexcept {
     return "unknown error";
 }
 
-CanonicalJsonError CanonicalJson::write(std::string_view document, std::string& output,
-                                        const CanonicalJsonOptions& options) {
-    document_ = document;
-    Parser parser(*this, options);
-    const CanonicalJsonError error = parser.parse();
-    if (error != CanonicalJsonError::none) {
-        error_offset_ = parser.offset();
-        return error;
+std::uint64_t CanonicalJson::MemberOrder::prefix_of_plain(const char* eight, std::size_t name_size) noexcept {
+    std::uint64_t prefix;
+    std::memcpy(&prefix, eight, sizeof prefix);
+    if constexpr (std::endian::native == std::endian::little) {
+        prefix = __builtin_bswap64(prefix);
     }
-    return emit(output, options);
+    constexpr std::uint64_t all = ~std::uint64_t{0};
+    return name_size >= sizeof prefix ? prefix : prefix & ~(all >> 8 * name_size);
 }
 
-std::string_view CanonicalJson::text_of(const Token& token) const noexcept {
-    const std::string_view source = token.kind == Token::Kind::unescaped_string ? std::string_view(unescaped_) : document_;
-    return source.substr(token.begin, token.end - token.begin);
-}
-
-/// Compares names by their UTF-16 code units (RFC 8785 section 3.2.3).
-int CanonicalJson::compare_names(std::string_view a, std::string_view b) noexcept {
-    const std::size_t common = std::min(a.size(), b.size());
-    const auto [in_a, in_b] = std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(common), b.begin());
-    if (in_a == a.begin() + static_cast<std::ptrdiff_t>(common)) {
-        return a.size() < b.size() ? -1 : static_cast<int>(a.size() > b.size());
+std::uint64_t CanonicalJson::MemberOrder::prefix_of(std::string_view name) noexcept {
+    std::uint64_t prefix = 0;
+    const char* in = name.data();
+    const char* const end = in + name.size();
+    for (std::size_t i = 0; i < sizeof prefix; ++i) {
+        prefix = prefix << 8 | (in < end ? next_rank(in) : 0);
     }
-    return utf16_rank(static_cast<unsigned char>(*in_a)) < utf16_rank(static_cast<unsigned char>(*in_b)) ? -1 : 1;
+    return prefix;
 }
 
-/// Closes the names of an object: their canonical order, no two the same.
-CanonicalJsonError CanonicalJson::order_members(Open& open) {
-    const auto first = open_names_.begin() + static_cast<std::ptrdiff_t>(open.names_begin);
-    if (!open.names_ascend) {
-        std::sort(first, open_names_.end(), [this](std::size_t a, std::size_t b) {
-            return compare_names(text_of(tokens_[a]), text_of(tokens_[b])) < 0;
+bool CanonicalJson::MemberOrder::before(const Member& a, const Member& b) const noexcept {
+    if (a.prefix != b.prefix) {
+        return a.prefix < b.prefix;
+    }
+    return a.name_is_plain && b.name_is_plain ? name_of(a) < name_of(b) : before_unescaped(name_of(a), name_of(b));
+}
+
+/// Tries the order of the object that was sorted last: records in an array have the same names mostly.
+/// @return whether names_ holds the order of these members
+bool CanonicalJson::MemberOrder::order_like_the_last(const Member* members, std::size_t count) noexcept {
+    std::vector<Name>& names = target_.names_;
+    if (names.size() != count) {
+        return false;
+    }
+    bool ascending = true;
+    std::uint64_t previous = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t prefix = members[names[i].member].prefix;
+        ascending = ascending && (i == 0 || previous < prefix);
+        previous = prefix;
+    }
+    return ascending;
+}
+
+CanonicalJsonError CanonicalJson::MemberOrder::sort(std::size_t first, CancelCheck& check) {
+    const Member* const members = target_.open_members_.data() + first;
+    const std::size_t count = target_.open_members_.size() - first;
+    std::vector<Name>& names = target_.names_;
+    if (!order_like_the_last(members, count)) {
+        names.clear();
+        for (std::size_t i = 0; i < count; ++i) {
+            names.push_back({members[i].prefix, i});
+        }
+        // A stopped check ends the comparing: with all names equal, sorting comes to its end quickly.
+        std::sort(names.begin(), names.end(), [&](const Name& a, const Name& b) {
+            if (a.prefix != b.prefix) {
+                return check.go_on_after(sizeof a.prefix) && a.prefix < b.prefix;
+            }
+            const Member& member_a = members[a.member];
+            const Member& member_b = members[b.member];
+            return check.go_on_after(std::min(member_a.name_size, member_b.name_size)) && before(member_a, member_b);
         });
-        const auto same = std::adjacent_find(first, open_names_.end(), [this](std::size_t a, std::size_t b) {
-            return text_of(tokens_[a]) == text_of(tokens_[b]);
+        if (check.stopped()) {
+            return CanonicalJsonError::cancelled;
+        }
+        const auto same = std::adjacent_find(names.begin(), names.end(), [&](const Name& a, const Name& b) {
+            return a.prefix == b.prefix && name_of(members[a.member]) == name_of(members[b.member]);
         });
-        if (same != open_names_.end()) {
+        if (same != names.end()) {
+            target_.error_offset_ = std::max(members[same[0].member].offset, members[same[1].member].offset);
             return CanonicalJsonError::duplicate_member;
         }
     }
-    Container& container = containers_[open.container];
-    container.order_begin = member_order_.size();
-    member_order_.insert(member_order_.end(), first, open_names_.end());
-    open_names_.erase(first, open_names_.end());
+    for (const Name& name : names) {
+        target_.ordered_members_.push_back(members[name.member].text);
+    }
     return CanonicalJsonError::none;
 }
 
-CanonicalJsonError CanonicalJson::emit(std::string& output, const CanonicalJsonOptions& options) {
-    output.clear();
-    output.reserve(document_.size());
+CanonicalJsonError CanonicalJson::write(std::string_view document, std::string& output,
+                                        const CanonicalJsonOptions& options) {
+    Parser parser(*this, document, options);
+    CanonicalJsonError error = parser.parse();
+    if (error == CanonicalJsonError::none && objects_.empty()) {
+        output.assign(text_, 0, parser.size());
+    } else if (error == CanonicalJsonError::none) {
+        error = write_in_order(parser.size(), output, options);
+    }
+    keep_small_buffers();
+    return error;
+}
+
+/// Copies the first `size` bytes of text_ to `output`, the members of every object in their canonical order. Moving them
+/// once, here, and not when their object closes, keeps deep nesting from moving the same bytes at every level.
+CanonicalJsonError CanonicalJson::write_in_order(std::size_t size, std::string& output, const CanonicalJsonOptions& options) {
+    CancelCheck check(options);
+    output.resize(size + json_bytes::slack);
+    const char* const text = text_.data();
+    char* out = output.data();
+    std::size_t begin = 0;  // what is to be copied next
+    std::size_t end = size;
+    std::size_t next_object = 0;
     writing_.clear();
-    std::size_t check_at = work_between_cancel_checks;
-    const auto append_string = [&](const Token& token) {
-        output += '"';
-        if (token.kind == Token::Kind::unescaped_string) {
-            append_escaped(text_of(token), output);
-        } else {
-            output += text_of(token);
-        }
-        output += '"';
-    };
-    std::size_t next = 0;  // the token to write
     for (;;) {
-        if (output.size() >= check_at) {
-            if (options.cancelled != nullptr && options.cancelled()) {
-                return CanonicalJsonError::cancelled;
-            }
-            check_at = output.size() + work_between_cancel_checks;
+        while (next_object < objects_.size() && objects_[next_object].members == 0 && objects_[next_object].begin < end) {
+            ++next_object;
         }
-        const Token& token = tokens_[next++];
-        switch (token.kind) {
-            case Token::Kind::literal:
-                output += text_of(token);
-                break;
-            case Token::Kind::number:
-                canonical_number::append(text_of(token), output);
-                break;
-            case Token::Kind::string:
-            case Token::Kind::unescaped_string:
-                append_string(token);
-                break;
-            case Token::Kind::array:
-            case Token::Kind::object: {
-                const bool is_object = token.kind == Token::Kind::object;
-                output += is_object ? '{' : '[';
-                writing_.push_back({token.begin, 0, is_object});
-                break;
-            }
-        }
-        // A value has ended, or a container has begun: find the next value, closing what is complete.
-        for (;;) {
+        if (next_object < objects_.size() && objects_[next_object].begin < end) {
+            const std::size_t brace = objects_[next_object].begin + 1;
+            out = json_bytes::copy_blocks(text + begin, brace - begin, out);
+            writing_.push_back({next_object, 0, end});
+        } else {
+            out = json_bytes::copy_blocks(text + begin, end - begin, out);
             if (writing_.empty()) {
+                output.resize(size);
                 return CanonicalJsonError::none;
             }
-            Writing& writing = writing_.back();
-            const Container& container = containers_[writing.container];
-            if (writing.children_written < container.children) {
-                if (writing.children_written > 0) {
-                    output += ',';
-                }
-                if (writing.is_object) {
-                    const std::size_t name = member_order_[container.order_begin + writing.children_written];
-                    append_string(tokens_[name]);
-                    output += ':';
-                    next = name + 1;
-                }
-                ++writing.children_written;
-                break;
-            }
-            output += writing.is_object ? '}' : ']';
-            next = container.tokens_end;
-            writing_.pop_back();
         }
+        if (!check.go_on_after(end - begin)) {
+            return CanonicalJsonError::cancelled;
+        }
+        Writing& writing = writing_.back();
+        const Object& object = objects_[writing.object];
+        if (writing.members_written == object.members) {
+            begin = object.end - 1;  // the closing brace
+            end = writing.end_of_rest;
+            next_object = object.next_object;
+            writing_.pop_back();
+            continue;
+        }
+        if (writing.members_written > 0) {
+            *out++ = ',';
+        }
+        const MemberText& member = ordered_members_[object.first_member + writing.members_written++];
+        begin = member.begin;
+        end = member.end;
+        next_object = member.first_object;
     }
+}
+
+void CanonicalJson::keep_small_buffers() {
+    const auto trim = [](auto& buffer) {
+        if (buffer.capacity() * sizeof buffer[0] > kept_buffer_size) {
+            buffer.clear();
+            buffer.shrink_to_fit();
+        }
+    };
+    trim(text_);
+    trim(open_members_);
+    trim(objects_);
+    trim(ordered_members_);
+    trim(names_);
 }
 
 }  // namespace idempotency

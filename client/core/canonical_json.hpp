@@ -18,7 +18,7 @@ enum class CanonicalJsonError : std::uint8_t {
     invalid_utf8,         ///< a byte sequence that is not UTF-8 (RFC 3629)
     lone_surrogate,       ///< an escaped surrogate without its partner (RFC 7493 section 2.1)
     number_out_of_range,  ///< a number beyond the range of an IEEE 754 double (RFC 8785 section 3.2.2.3)
-    number_not_exact,     ///< only with exact_numbers: a number that no double holds exactly, or -0
+    number_not_exact,     ///< only with exact_numbers: a number that a double changes, or -0
     nesting_too_deep,     ///< more than canonical_json_max_depth open arrays and objects
     cancelled,            ///< the `cancelled` callback asked to stop
 };
@@ -30,14 +30,15 @@ inline constexpr std::size_t canonical_json_max_depth = 1000;
 [[nodiscard]] std::string_view to_string(CanonicalJsonError error) noexcept;
 
 struct CanonicalJsonOptions {
-    /// Refuse numbers whose decimal value a double does not hold exactly (9007199254740993), and -0.
+    /// Refuse -0, and numbers whose canonical text has another decimal value (9007199254740993 becomes 9007199254740992), so that
+    /// different numbers never share a canonical form. 0.1 and 1.10 are fine.
     bool exact_numbers = false;
     /// Asked about every 64 KiB of work; true stops with CanonicalJsonError::cancelled. May be null.
     bool (*cancelled)() = nullptr;
 };
 
-/// Writes the canonical form of JSON documents. Keeps its buffers between documents, so one object serves many
-/// documents of one thread without allocating again. Not for two threads at once.
+/// Writes the canonical form of JSON documents. Keeps its buffers between documents (up to 1 MiB each), so one object serves
+/// many documents of one thread without allocating again. Not for two threads at once.
 class CanonicalJson {
 public:
     /// @param document the document, UTF-8
@@ -50,52 +51,66 @@ public:
     [[nodiscard]] std::size_t error_offset() const noexcept { return error_offset_; }
 
 private:
-    /// A value or a member's name, in the order of the document.
-    struct Token {
-        enum class Kind : std::uint8_t { literal, number, string, unescaped_string, array, object };
-
-        Kind kind;
-        std::size_t begin;  ///< in the document; unescaped_string: in unescaped_; array, object: index in containers_
-        std::size_t end;    ///< one past the last byte; unused for array and object
-    };
-
-    struct Container {
-        std::size_t children = 0;     ///< elements or members
-        std::size_t order_begin = 0;  ///< object: its first name in member_order_
-        std::size_t tokens_end = 0;   ///< one past its last token
-    };
-
-    /// An array or object that is still open, while parsing.
-    struct Open {
-        std::size_t container;
-        std::size_t names_begin;  ///< object: its first name in open_names_
-        bool is_object;
-        bool names_ascend;  ///< object: every name came after the one before it
-    };
-
-    /// An array or object that is being written.
-    struct Writing {
-        std::size_t container;
-        std::size_t children_written;
-        bool is_object;
-    };
-
     class Parser;
+    class MemberOrder;
 
-    [[nodiscard]] std::string_view text_of(const Token& token) const noexcept;
-    [[nodiscard]] static int compare_names(std::string_view a, std::string_view b) noexcept;
-    [[nodiscard]] CanonicalJsonError order_members(Open& open);
-    [[nodiscard]] CanonicalJsonError emit(std::string& output, const CanonicalJsonOptions& options);
+    /// The canonical text of a member in text_, from the quote of its name to the end of its value.
+    struct MemberText {
+        std::size_t begin;
+        std::size_t end;
+        std::size_t first_object;  ///< index in objects_ of the first one in its value, if there is any
+    };
 
-    std::string_view document_;
+    /// A member of an object that is open, while parsing.
+    struct Member {
+        MemberText text;
+        std::size_t name_size;  ///< of the text between the quotes
+        std::size_t offset;     ///< of its name in the document
+        std::uint64_t prefix;   ///< the first eight bytes of the name, ordered as the names are
+        bool name_is_plain;     ///< the order of the bytes between the quotes is the canonical order of the name
+    };
+
+    /// An object whose members must be written in another order, or that has such an object in it.
+    struct Object {
+        std::size_t begin = 0;         ///< of its text in text_
+        std::size_t end = 0;           ///< one past its closing brace
+        std::size_t first_member = 0;  ///< index in ordered_members_
+        std::size_t members = 0;       ///< none when its own order is right already
+        std::size_t next_object = 0;   ///< index in objects_ of the first one behind it
+    };
+
+    /// An array or object that is open, while parsing.
+    struct Open {
+        char closing;              ///< the bracket that ends it
+        bool in_order;             ///< object: every name came after the one before it
+        std::size_t object;        ///< object: index in objects_
+        std::size_t first_member;  ///< object: index in open_members_
+    };
+
+    /// An object that is being written in its canonical order.
+    struct Writing {
+        std::size_t object;
+        std::size_t members_written;
+        std::size_t end_of_rest;  ///< what is written behind the object ends here in text_
+    };
+
+    /// A member's name while the names of an object are sorted.
+    struct Name {
+        std::uint64_t prefix;
+        std::size_t member;  ///< index in the object
+    };
+
+    [[nodiscard]] CanonicalJsonError write_in_order(std::size_t size, std::string& output, const CanonicalJsonOptions& options);
+    void keep_small_buffers();
+
     std::size_t error_offset_ = 0;
-    std::vector<Token> tokens_;
-    std::vector<Container> containers_;
-    std::vector<std::size_t> member_order_;  ///< tokens of names, each object's in canonical order
-    std::vector<std::size_t> open_names_;    ///< tokens of names of the objects that are still open
+    std::string text_;  ///< the canonical form but for the order of the members, and space for more
     std::vector<Open> open_;
+    std::vector<Member> open_members_;
+    std::vector<Object> objects_;  ///< in the order of their begin
+    std::vector<MemberText> ordered_members_;
+    std::vector<Name> names_;  ///< of the object that was sorted last
     std::vector<Writing> writing_;
-    std::string unescaped_;
 };
 
 }  // namespace idempotency

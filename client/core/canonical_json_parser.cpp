@@ -1,395 +1,390 @@
-// The strict JSON parser: grammar (RFC 8259), UTF-8 (RFC 3629) and the limits of I-JSON (RFC 7493) in one loop.
+// The strict JSON parser: grammar (RFC 8259), UTF-8 (RFC 3629) and the limits of I-JSON (RFC 7493) in one loop, which also writes.
 // Called by canonical_json.cpp.
 #include "core/canonical_json_parser.hpp"
 
 #include <cstring>
 
 #include "core/canonical_number.hpp"
+#include "core/json_bytes.hpp"
 
 namespace idempotency {
-namespace {
 
 using Error = CanonicalJsonError;
+using json_bytes::is_digit;
+using json_bytes::skip_white_space;
 
-constexpr std::size_t bytes_between_cancel_checks = 64 * 1024;
-/// Without an exponent, a number of fewer characters is within the range of a double.
-constexpr std::size_t surely_in_range_size = 300;
-
-constexpr bool is_digit(unsigned char c) noexcept { return c >= '0' && c <= '9'; }
-
-/// Whether one of eight bytes is a quote, a backslash, a control character or not ASCII: what ends a run of plain characters.
-bool has_special_byte(const char* eight) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101;
-    constexpr std::uint64_t highs = 0x8080808080808080;
-    std::uint64_t word;
-    std::memcpy(&word, eight, sizeof word);
-    const std::uint64_t quote = word ^ (ones * '"');
-    const std::uint64_t backslash = word ^ (ones * '\\');
-    // (x - 1) borrows into the high bit for a zero byte; bytes with a high bit of their own are special anyway.
-    return (((quote - ones) | (backslash - ones) | (word - ones * 0x20) | word) & highs) != 0;
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::fail(Error error, const char* in) noexcept {
+    error_ = error;
+    target_.error_offset_ = static_cast<std::size_t>(in - begin_);
+    return {nullptr, nullptr};
 }
 
-void append_utf8(unsigned code_point, std::string& output) {
-    const auto put = [&](unsigned byte) { output += static_cast<char>(byte); };
-    if (code_point < 0x80) {
-        put(code_point);
-    } else if (code_point < 0x800) {
-        put(0xC0 | code_point >> 6);
-        put(0x80 | (code_point & 0x3F));
-    } else if (code_point < 0x10000) {
-        put(0xE0 | code_point >> 12);
-        put(0x80 | (code_point >> 6 & 0x3F));
-        put(0x80 | (code_point & 0x3F));
-    } else {
-        put(0xF0 | code_point >> 18);
-        put(0x80 | (code_point >> 12 & 0x3F));
-        put(0x80 | (code_point >> 6 & 0x3F));
-        put(0x80 | (code_point & 0x3F));
+bool CanonicalJson::Parser::ask(const char* in) noexcept {
+    if (!check_.ask()) {
+        fail(Error::cancelled, in);
+        return false;
     }
+    check_at_rest_ = end_ - in - static_cast<std::ptrdiff_t>(CancelCheck::interval);
+    return true;
 }
-
-}  // namespace
 
 Error CanonicalJson::Parser::parse() {
-    target_.tokens_.clear();
-    target_.containers_.clear();
-    target_.member_order_.clear();
-    target_.open_names_.clear();
     target_.open_.clear();
-    target_.unescaped_.clear();
+    target_.open_members_.clear();
+    target_.objects_.clear();
+    target_.ordered_members_.clear();
+    const std::size_t room = static_cast<std::size_t>(end_ - begin_) + json_bytes::slack;
+    if (target_.text_.size() < room) {
+        target_.text_.clear();
+        target_.text_.resize(room);
+    }
+    if (!ask(begin_)) {
+        return error_;
+    }
+    Cursor at = value({begin_, target_.text_.data()});
+    if (at.in == nullptr) {
+        return error_;
+    }
+    at.in = skip_white_space(at.in, end_);
+    if (at.in != end_) {
+        fail(Error::not_json, at.in);
+        return error_;
+    }
+    size_ = written(at);
+    return Error::none;
+}
+
+/// A value with all that is in it. Every turn of the outer loop reads one value or the beginning of one.
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::value(Cursor at) {
     for (;;) {
-        if (position_ >= check_at_) {
-            if (options_.cancelled != nullptr && options_.cancelled()) {
-                return Error::cancelled;
+        if (!go_on(at.in)) {
+            return {nullptr, nullptr};
+        }
+        at.in = skip_white_space(at.in, end_);
+        const char first = byte(at.in);
+        if (first == '{' || first == '[') {
+            if (!open(at, first == '{')) {
+                return {nullptr, nullptr};
             }
-            check_at_ = position_ + bytes_between_cancel_checks;
-        }
-        skip_white_space();
-        if (expecting_ == Expecting::nothing) {
-            return at_end() ? Error::none : Error::not_json;
-        }
-        const bool closes = expecting_ == Expecting::close || (expecting_ == Expecting::first_name && at('}')) ||
-                            (expecting_ == Expecting::first_element && at(']'));
-        const Error error = closes ? close() : expecting_ == Expecting::first_name ? name() : value();
-        if (error != Error::none) {
-            return error;
-        }
-    }
-}
-
-Error CanonicalJson::Parser::value() {
-    Error error = Error::none;
-    switch (byte()) {
-        case '{':
-            return open(true);
-        case '[':
-            return open(false);
-        case '"':
-            error = string();
-            break;
-        case 't':
-            error = literal("true");
-            break;
-        case 'f':
-            error = literal("false");
-            break;
-        case 'n':
-            error = literal("null");
-            break;
-        default:
-            error = number();
-    }
-    return error == Error::none ? after_value() : error;
-}
-
-Error CanonicalJson::Parser::open(bool is_object) {
-    if (target_.open_.size() >= canonical_json_max_depth) {
-        return Error::nesting_too_deep;
-    }
-    const std::size_t container = target_.containers_.size();
-    target_.containers_.push_back({});
-    target_.tokens_.push_back({is_object ? Token::Kind::object : Token::Kind::array, container, 0});
-    target_.open_.push_back({container, target_.open_names_.size(), is_object, true});
-    ++position_;
-    expecting_ = is_object ? Expecting::first_name : Expecting::first_element;
-    return Error::none;
-}
-
-Error CanonicalJson::Parser::close() {
-    Open& closing = target_.open_.back();
-    if (closing.is_object) {
-        if (const Error error = target_.order_members(closing); error != Error::none) {
-            return error;
-        }
-    }
-    target_.containers_[closing.container].tokens_end = target_.tokens_.size();
-    target_.open_.pop_back();
-    ++position_;
-    return after_value();
-}
-
-/// A value has ended: what may follow it.
-Error CanonicalJson::Parser::after_value() {
-    if (target_.open_.empty()) {
-        expecting_ = Expecting::nothing;
-        return Error::none;
-    }
-    const Open& inner = target_.open_.back();
-    ++target_.containers_[inner.container].children;
-    skip_white_space();
-    if (at(',')) {
-        ++position_;
-        if (!inner.is_object) {
-            expecting_ = Expecting::value;
-            return Error::none;
-        }
-        skip_white_space();
-        return name();
-    }
-    // parse() closes it, one container a turn: brackets do not nest calls.
-    expecting_ = Expecting::close;
-    return at(inner.is_object ? '}' : ']') ? Error::none : Error::not_json;
-}
-
-Error CanonicalJson::Parser::name() {
-    if (!at('"')) {
-        return Error::not_json;
-    }
-    const std::size_t token = target_.tokens_.size();
-    if (const Error error = string(); error != Error::none) {
-        return error;
-    }
-    Open& object = target_.open_.back();
-    if (object.names_ascend && target_.open_names_.size() > object.names_begin) {
-        const Token& previous = target_.tokens_[target_.open_names_.back()];
-        object.names_ascend = compare_names(target_.text_of(previous), target_.text_of(target_.tokens_[token])) < 0;
-    }
-    target_.open_names_.push_back(token);
-    skip_white_space();
-    if (!at(':')) {
-        return Error::not_json;
-    }
-    ++position_;
-    expecting_ = Expecting::value;
-    return Error::none;
-}
-
-Error CanonicalJson::Parser::string() {
-    const std::size_t begin = ++position_;
-    if (const Error error = plain_characters(); error != Error::none) {
-        return error;
-    }
-    if (byte() == '\\') {
-        return escaped_string(begin);
-    }
-    target_.tokens_.push_back({Token::Kind::string, begin, position_});
-    ++position_;
-    return Error::none;
-}
-
-/// The rest of a string that has an escape; its characters go to the buffer of unescaped strings.
-Error CanonicalJson::Parser::escaped_string(std::size_t begin) {
-    std::string& unescaped = target_.unescaped_;
-    const std::size_t unescaped_begin = unescaped.size();
-    std::size_t run = begin;
-    for (;;) {
-        unescaped += document_.substr(run, position_ - run);
-        if (byte() == '"') {
-            break;
-        }
-        if (const Error error = escape(); error != Error::none) {
-            return error;
-        }
-        run = position_;
-        if (const Error error = plain_characters(); error != Error::none) {
-            return error;
-        }
-    }
-    target_.tokens_.push_back({Token::Kind::unescaped_string, unescaped_begin, unescaped.size()});
-    ++position_;
-    return Error::none;
-}
-
-Error CanonicalJson::Parser::escape() {
-    constexpr std::string_view escapes = "\"\\/bfnrt";
-    constexpr std::string_view characters = "\"\\/\b\f\n\r\t";
-    const char kind = static_cast<char>(byte(1));
-    position_ += 2;
-    if (kind != 'u') {
-        const std::size_t i = escapes.find(kind);
-        if (i == std::string_view::npos || position_ > document_.size()) {
-            position_ -= 2;
-            return Error::not_json;
-        }
-        target_.unescaped_ += characters[i];
-        return Error::none;
-    }
-    unsigned code_point = 0;
-    if (!hex4(code_point)) {
-        return Error::not_json;
-    }
-    if (code_point >= 0xDC00 && code_point <= 0xDFFF) {
-        return Error::lone_surrogate;
-    }
-    if (code_point >= 0xD800 && code_point <= 0xDBFF) {
-        if (byte() != '\\' || byte(1) != 'u') {
-            return Error::lone_surrogate;
-        }
-        position_ += 2;
-        unsigned low = 0;
-        if (!hex4(low)) {
-            return Error::not_json;
-        }
-        if (low < 0xDC00 || low > 0xDFFF) {
-            return Error::lone_surrogate;
-        }
-        code_point = 0x10000 + ((code_point - 0xD800) << 10) + (low - 0xDC00);
-    }
-    append_utf8(code_point, target_.unescaped_);
-    return Error::none;
-}
-
-bool CanonicalJson::Parser::hex4(unsigned& code_unit) {
-    code_unit = 0;
-    for (int i = 0; i < 4; ++i) {
-        const unsigned char c = byte();
-        const unsigned char lower = c | 0x20;
-        if (is_digit(c)) {
-            code_unit = code_unit * 16 + (c - '0');
-        } else if (lower >= 'a' && lower <= 'f') {
-            code_unit = code_unit * 16 + (lower - 'a' + 10U);
+            *at.out++ = *at.in++;
+            at.in = skip_white_space(at.in, end_);
+            if (byte(at.in) != target_.open_.back().closing) {
+                at = first == '{' ? member_name(at) : at;
+                if (at.in == nullptr) {
+                    return at;
+                }
+                continue;
+            }
         } else {
-            return false;
+            bool is_plain = true;
+            at = first == '"'                      ? string(at, is_plain)
+                 : is_digit(first) || first == '-' ? number(at)
+                 : first == 't'                    ? literal(at, "true")
+                 : first == 'f'                    ? literal(at, "false")
+                                                   : literal(at, "null");
+            if (at.in == nullptr) {
+                return at;
+            }
         }
-        ++position_;
+        for (;;) {  // a value has ended, or an empty array or object has begun
+            if (target_.open_.empty()) {
+                return at;
+            }
+            at.in = skip_white_space(at.in, end_);
+            const char c = byte(at.in);
+            const Open& inner = target_.open_.back();
+            if (c == ',') {
+                *at.out++ = c;
+                ++at.in;
+                if (inner.closing == '}') {
+                    target_.open_members_.back().text.end = written(at) - 1;
+                    at.in = skip_white_space(at.in, end_);
+                    at = member_name(at);
+                    if (at.in == nullptr) {
+                        return at;
+                    }
+                }
+                break;
+            }
+            if (c != inner.closing) {
+                return fail(Error::not_json, at.in);
+            }
+            *at.out++ = c;
+            if (!close(at)) {
+                return {nullptr, nullptr};
+            }
+            ++at.in;
+        }
+    }
+}
+
+bool CanonicalJson::Parser::open(Cursor at, bool is_object) {
+    if (target_.open_.size() >= canonical_json_max_depth) {
+        fail(Error::nesting_too_deep, at.in);
+        return false;
+    }
+    target_.open_.push_back({is_object ? '}' : ']', true, target_.objects_.size(), target_.open_members_.size()});
+    if (is_object) {
+        target_.objects_.push_back({.begin = written(at)});
     }
     return true;
 }
 
-/// Characters up to a quote or a backslash.
-Error CanonicalJson::Parser::plain_characters() {
-    for (;;) {
-        while (position_ + 8 <= document_.size() && !has_special_byte(document_.data() + position_)) {
-            position_ += 8;
-        }
-        if (at_end()) {
-            return Error::not_json;
-        }
-        const unsigned char c = byte();
-        if (c == '"' || c == '\\') {
-            return Error::none;
-        }
-        if (c < 0x20) {
-            return Error::not_json;
-        }
-        if (c < 0x80) {
-            ++position_;
-        } else if (const Error error = multibyte_character(); error != Error::none) {
-            return error;
-        }
+/// Closes the innermost array or object; its bracket is written, but not read.
+bool CanonicalJson::Parser::close(Cursor at) {
+    const Open closed = target_.open_.back();
+    target_.open_.pop_back();
+    if (closed.closing == ']') {
+        return true;
     }
-}
-
-/// One character of two to four bytes: no overlong form, no surrogate, nothing beyond U+10FFFF.
-Error CanonicalJson::Parser::multibyte_character() {
-    const unsigned char lead = byte();
-    const unsigned char second = byte(1);
-    unsigned char low = 0x80;
-    unsigned char high = 0xBF;
-    std::size_t size = 0;
-    if (lead >= 0xC2 && lead <= 0xDF) {
-        size = 2;
-    } else if (lead >= 0xE0 && lead <= 0xEF) {
-        size = 3;
-        low = lead == 0xE0 ? 0xA0 : low;
-        high = lead == 0xED ? 0x9F : high;
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-        size = 4;
-        low = lead == 0xF0 ? 0x90 : low;
-        high = lead == 0xF4 ? 0x8F : high;
+    if (target_.open_members_.size() > closed.first_member) {
+        target_.open_members_.back().text.end = written(at) - 1;
+    }
+    if (closed.in_order && closed.object + 1 == target_.objects_.size()) {
+        target_.objects_.pop_back();  // nothing in it will move
     } else {
-        return Error::invalid_utf8;
-    }
-    if (second < low || second > high) {
-        return Error::invalid_utf8;
-    }
-    for (std::size_t i = 2; i < size; ++i) {
-        if ((byte(i) & 0xC0) != 0x80) {
-            return Error::invalid_utf8;
+        Object& object = target_.objects_[closed.object];
+        object.end = written(at);
+        object.next_object = target_.objects_.size();
+        object.first_member = target_.ordered_members_.size();
+        if (!closed.in_order) {
+            object.members = target_.open_members_.size() - closed.first_member;
+            error_ = MemberOrder(target_).sort(closed.first_member, check_);
+            if (error_ != Error::none) {
+                return false;
+            }
         }
     }
-    position_ += size;
-    return Error::none;
+    target_.open_members_.resize(closed.first_member);
+    return true;
 }
 
-Error CanonicalJson::Parser::literal(std::string_view text) {
-    if (document_.substr(position_, text.size()) != text) {
-        return Error::not_json;
+/// The name of a member and the colon.
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::member_name(Cursor at) {
+    if (byte(at.in) != '"') {
+        return fail(Error::not_json, at.in);
     }
-    target_.tokens_.push_back({Token::Kind::literal, position_, position_ + text.size()});
-    position_ += text.size();
-    return Error::none;
+    Open& object = target_.open_.back();
+    const std::size_t begin = written(at);
+    const char* const source = at.in + 1;
+    const char* const name = at.out + 1;
+    bool is_plain = true;
+    at = string(at, is_plain);
+    if (at.in == nullptr) {
+        return at;
+    }
+    const auto size = static_cast<std::size_t>(at.out - 1 - name);
+    // What was written a moment ago is slow to read again, so that the prefix is read from the document where that is the same.
+    const bool is_same = is_plain && source + size + 1 == at.in && end_ - source >= 8;
+    const std::uint64_t prefix = is_same    ? MemberOrder::prefix_of_plain(source, size)
+                                 : is_plain ? MemberOrder::prefix_of_plain(name, size)
+                                            : MemberOrder::prefix_of({name, size});
+    std::vector<Member>& members = target_.open_members_;
+    members.push_back({{begin, 0, target_.objects_.size()}, size, static_cast<std::size_t>(source - 1 - begin_), prefix, is_plain});
+    if (object.in_order && members.size() - object.first_member > 1) {
+        object.in_order = MemberOrder(target_).before(members[members.size() - 2], members.back());
+    }
+    at.in = skip_white_space(at.in, end_);
+    if (byte(at.in) != ':') {
+        return fail(Error::not_json, at.in);
+    }
+    *at.out++ = ':';
+    ++at.in;
+    return at;
 }
 
-bool CanonicalJson::Parser::digits() {
-    const std::size_t begin = position_;
-    while (is_digit(byte())) {
-        ++position_;
+/// A string; is_plain becomes false when its text has an escape, or a character at or beyond U+E000.
+inline CanonicalJson::Parser::Cursor CanonicalJson::Parser::string(Cursor at, bool& is_plain) {
+    *at.out++ = *at.in++;
+    for (;;) {
+        if (end_ - at.in >= static_cast<std::ptrdiff_t>(json_bytes::block_size)) {
+            const std::size_t plain = json_bytes::copy_plain(at.in, at.out);
+            at.in += plain;
+            at.out += plain;
+            if (plain == json_bytes::block_size) {
+                continue;
+            }
+        } else if (at.in == end_) {
+            return fail(Error::not_json, at.in);
+        }
+        const auto c = static_cast<unsigned char>(*at.in);
+        if (c == '"') {
+            *at.out++ = *at.in++;
+            return at;
+        }
+        if (c == '\\') {
+            at = escape(at, is_plain);
+        } else if (c >= 0x80) {
+            at = multibyte(at, is_plain);
+        } else if (c < 0x20) {
+            return fail(Error::not_json, at.in);
+        } else {
+            *at.out++ = *at.in++;
+        }
+        if (at.in == nullptr) {
+            return at;
+        }
     }
-    return position_ > begin;
 }
 
-Error CanonicalJson::Parser::number() {
-    const std::size_t begin = position_;
-    if (at('-')) {
-        ++position_;
+/// A run of characters beyond ASCII.
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::multibyte(Cursor at, bool& is_plain) {
+    if (!go_on(at.in)) {
+        return {nullptr, nullptr};
     }
-    if (at('0')) {
-        ++position_;
-    } else if (!digits()) {
-        return Error::not_json;
+    while (at.in != end_ && static_cast<unsigned char>(*at.in) >= 0x80) {
+        const std::size_t size = json_bytes::utf8_sequence(at.in, end_);
+        if (size == 0) {
+            return fail(Error::invalid_utf8, at.in);
+        }
+        is_plain = is_plain && static_cast<unsigned char>(*at.in) < 0xEE;
+        std::memcpy(at.out, at.in, size);
+        at.in += size;
+        at.out += size;
     }
-    if (at('.')) {
-        ++position_;
-        if (!digits()) {
-            return Error::not_json;
+    return at;
+}
+
+bool CanonicalJson::Parser::read_hex4(const char* in, std::uint32_t& code_unit) const noexcept {
+    code_unit = 0;
+    for (int i = 0; i < 4; ++i, ++in) {
+        const char c = byte(in);
+        const char lower = static_cast<char>(c | 0x20);
+        if (is_digit(c)) {
+            code_unit = code_unit << 4 | static_cast<std::uint32_t>(c - '0');
+        } else if (lower >= 'a' && lower <= 'f') {
+            code_unit = code_unit << 4 | static_cast<std::uint32_t>(lower - 'a' + 10);
+        } else {
+            return false;
         }
     }
-    const bool has_exponent = (byte() | 0x20) == 'e';
-    if (has_exponent) {
-        ++position_;
-        if (at('+') || at('-')) {
-            ++position_;
-        }
-        if (!digits()) {
-            return Error::not_json;
-        }
+    return true;
+}
+
+/// An escape, written the way of RFC 8785 section 3.2.2.2: the character itself where that is allowed, else the shortest escape.
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::escape(Cursor at, bool& is_plain) {
+    const char* const begin = at.in;
+    if (!go_on(begin)) {
+        return {nullptr, nullptr};
     }
-    const std::string_view text = document_.substr(begin, position_ - begin);
-    if (options_.exact_numbers || has_exponent || text.size() >= surely_in_range_size) {
-        switch (canonical_number::range_of(text, options_.exact_numbers)) {
-            case canonical_number::Range::beyond_double:
-                position_ = begin;
-                return Error::number_out_of_range;
-            case canonical_number::Range::not_exact:
-                position_ = begin;
-                return Error::number_not_exact;
-            case canonical_number::Range::in_range:
+    const char kind = byte(begin + 1);
+    if (kind != 'u') {
+        switch (kind) {
+            case '/':
+                *at.out++ = kind;
                 break;
+            case '"':
+            case '\\':
+            case 'b':
+            case 'f':
+            case 'n':
+            case 'r':
+            case 't':
+                is_plain = false;
+                *at.out++ = '\\';
+                *at.out++ = kind;
+                break;
+            default:
+                return fail(Error::not_json, begin);
         }
+        return {begin + 2, at.out};
     }
-    target_.tokens_.push_back({Token::Kind::number, begin, position_});
-    return Error::none;
+    std::uint32_t code_point = 0;
+    if (!read_hex4(begin + 2, code_point)) {
+        return fail(Error::not_json, begin);
+    }
+    at.in = begin + 6;
+    if (code_point >= 0xD800 && code_point <= 0xDFFF) {
+        std::uint32_t low = 0;
+        const bool is_pair = code_point < 0xDC00 && byte(at.in) == '\\' && byte(at.in + 1) == 'u' && read_hex4(at.in + 2, low) &&
+                             low >= 0xDC00 && low <= 0xDFFF;
+        if (!is_pair) {
+            return fail(Error::lone_surrogate, begin);
+        }
+        code_point = 0x10000 + ((code_point - 0xD800) << 10) + (low - 0xDC00);
+        at.in += 6;
+    }
+    if (code_point >= 0x20 && code_point != '"' && code_point != '\\') {
+        is_plain = is_plain && code_point < 0xE000;
+        at.out = json_bytes::write_utf8(code_point, at.out);
+        return at;
+    }
+    constexpr std::string_view hex = "0123456789abcdef";
+    constexpr std::string_view short_forms = "uuuuuuuubtnufr";  // of U+0000 to U+000D
+    is_plain = false;
+    *at.out++ = '\\';
+    const char form = code_point >= 0x20 ? static_cast<char>(code_point) : code_point < short_forms.size() ? short_forms[code_point] : 'u';
+    *at.out++ = form;
+    if (form == 'u') {
+        *at.out++ = '0';
+        *at.out++ = '0';
+        *at.out++ = hex[code_point >> 4];
+        *at.out++ = hex[code_point & 0x0F];
+    }
+    return at;
 }
 
-void CanonicalJson::Parser::skip_white_space() noexcept {
-    while (!at_end()) {
-        const char c = document_[position_];
-        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
-            return;
-        }
-        ++position_;
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::literal(Cursor at, std::string_view text) {
+    if (static_cast<std::size_t>(end_ - at.in) < text.size() || std::memcmp(at.in, text.data(), text.size()) != 0) {
+        return fail(Error::not_json, at.in);
     }
+    std::memcpy(at.out, text.data(), text.size());
+    return {at.in + text.size(), at.out + text.size()};
+}
+
+inline CanonicalJson::Parser::Cursor CanonicalJson::Parser::number(Cursor at) {
+    const char* const begin = at.in;
+    const char* in = begin + (*begin == '-' ? 1 : 0);
+    const auto skip_digits = [this, &in] {
+        const char* const first = in;
+        while (in != end_ && is_digit(*in)) {
+            ++in;
+        }
+        return in - first;
+    };
+    const bool zero_integer = byte(in) == '0';
+    std::ptrdiff_t digits = zero_integer ? 1 : skip_digits();
+    in += zero_integer ? 1 : 0;
+    bool is_canonical = digits <= canonical_number::safe_digits && (!zero_integer || *begin != '-');
+    if (digits == 0) {
+        return fail(Error::not_json, begin);
+    }
+    if (byte(in) == '.') {
+        ++in;
+        const bool zero_first = byte(in) == '0';
+        const std::ptrdiff_t decimals = skip_digits();
+        if (decimals == 0) {
+            return fail(Error::not_json, begin);
+        }
+        digits += decimals;
+        is_canonical = digits <= canonical_number::safe_digits && in[-1] != '0' && !(zero_integer && zero_first);
+    }
+    if ((byte(in) | 0x20) == 'e') {
+        ++in;
+        in += byte(in) == '+' || byte(in) == '-' ? 1 : 0;
+        if (skip_digits() == 0) {
+            return fail(Error::not_json, begin);
+        }
+        is_canonical = false;
+    }
+    const auto size = static_cast<std::size_t>(in - begin);
+    if (is_canonical) {
+        std::memcpy(at.out, begin, size);
+        return {in, at.out + size};
+    }
+    const Error error = canonical_number::write({begin, size}, options_.exact_numbers, at.out);
+    return error == Error::none ? make_room({in, at.out}) : fail(error, begin);
+}
+
+/// Numbers are all that may grow (1e20): restores that there is room for the rest of the document.
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::make_room(Cursor at) {
+    const std::size_t used = written(at);
+    const std::size_t needed = used + static_cast<std::size_t>(end_ - at.in) + json_bytes::slack;
+    if (target_.text_.size() < needed) {
+        target_.text_.resize(needed + needed / 2);
+        at.out = target_.text_.data() + used;
+    }
+    return at;
 }
 
 }  // namespace idempotency

@@ -1,20 +1,26 @@
 // Numbers in canonical JSON: the ECMAScript text of an IEEE 754 double (RFC 8785 section 3.2.2.3).
-// Called by canonical_json.cpp for every number of a document.
+// Called by the parser of canonical JSON for numbers whose text is not canonical at sight.
 #pragma once
 
-#include <cstdint>
-#include <string>
+#include <cstddef>
+#include <limits>
 #include <string_view>
+
+#include "core/canonical_json.hpp"
 
 namespace idempotency::canonical_number {
 
-enum class Range : std::uint8_t { in_range, beyond_double, not_exact };
+/// Decimals of up to 15 significant digits survive the way through a double and back, so their digits are the shortest ones already.
+inline constexpr std::ptrdiff_t safe_digits = std::numeric_limits<double>::digits10;
 
-/// Whether a double holds the number. With `exact`, its decimal value must survive the way through a double and back, and -0 does not.
-/// @param text a number by the grammar of RFC 8259 section 6
-[[nodiscard]] Range range_of(std::string_view text, bool exact) noexcept;
+/// The longest text of a double: -0.00000 and 17 digits, or a sign, 17 digits, a point and e-324.
+inline constexpr std::size_t max_size = 25;
 
-/// Appends the canonical text of a number that is in range.
-void append(std::string_view text, std::string& output);
+/// Writes the canonical text of a number.
+/// @param text  a number by the grammar of RFC 8259 section 6
+/// @param exact refuse -0 and a number whose canonical text has another value
+/// @param out   max_size writable bytes; moved behind the text
+/// @return none, number_out_of_range, or number_not_exact
+[[nodiscard]] CanonicalJsonError write(std::string_view text, bool exact, char*& out) noexcept;
 
 }  // namespace idempotency::canonical_number
