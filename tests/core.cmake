@@ -1,0 +1,9 @@
+# Tests of client/core beside the unit tests: vectors, the C interface, the tool, differential tests and fuzz targets.
+# Included by CMakeLists.txt. Label unit: make check. Label slow: minutes.
+add_test(NAME vectors.are_what_generate_writes COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/vectors/generate --check)
+set_tests_properties(vectors.are_what_generate_writes PROPERTIES LABELS unit)
+
+foreach(lines 10000000 100000000)
+  add_test(NAME slow.number_sequence_${lines} COMMAND unit_tests --gtest_filter=CanonicalNumber.FollowsThePublishedSequence)
+  set_tests_properties(slow.number_sequence_${lines} PROPERTIES LABELS slow ENVIRONMENT IDEMPOTENCY_NUMBER_LINES=${lines} TIMEOUT 600)
+endforeach()
