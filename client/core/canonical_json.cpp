@@ -118,8 +118,8 @@ bool CanonicalJson::MemberOrder::before(const Member& a, const Member& b) const 
 
 /// Tries the order of the object that was sorted last: records in an array have the same names mostly.
 /// @return whether names_ holds the order of these members
-bool CanonicalJson::MemberOrder::order_like_the_last(const Member* members, std::size_t count) noexcept {
-    std::vector<Name>& names = target_.names_;
+bool CanonicalJson::MemberOrder::order_like_the_last(const Member* members, std::size_t count) const noexcept {
+    const std::vector<Name>& names = target_.names_;
     if (names.size() != count) {
         return false;
     }
@@ -133,36 +133,58 @@ bool CanonicalJson::MemberOrder::order_like_the_last(const Member* members, std:
     return ascending;
 }
 
+/// Sorts the names of these members into names_. A merge sort, because it can stop between two merges, and its time does not
+/// depend on how the names are arranged.
+/// @return false when the check stopped it
+bool CanonicalJson::MemberOrder::order_anew(const Member* members, std::size_t count, CancelCheck& check) {
+    std::vector<Name>& names = target_.names_;
+    names.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+        names.push_back({members[i].prefix, i});
+    }
+    const auto comes_before = [&](const Name& a, const Name& b) {
+        if (a.prefix != b.prefix) {
+            (void)check.go_on_after(sizeof a.prefix);
+            return a.prefix < b.prefix;
+        }
+        (void)check.go_on_after(std::min(members[a.member].name_size, members[b.member].name_size));
+        return before(members[a.member], members[b.member]);
+    };
+    constexpr std::size_t first_width = 16;
+    const auto at = [count](std::vector<Name>& of, std::size_t i) { return of.begin() + static_cast<std::ptrdiff_t>(std::min(i, count)); };
+    for (std::size_t i = 0; i < count; i += first_width) {
+        std::sort(at(names, i), at(names, i + first_width), comes_before);
+    }
+    for (std::size_t width = first_width; width < count; width *= 2) {
+        std::vector<Name>& merged = target_.merged_names_;
+        merged.resize(count);
+        for (std::size_t i = 0; i < count; i += 2 * width) {
+            std::merge(at(names, i), at(names, i + width), at(names, i + width), at(names, i + 2 * width), at(merged, i), comes_before);
+            if (check.stopped()) {
+                return false;
+            }
+        }
+        names.swap(merged);
+    }
+    return !check.stopped();
+}
+
 CanonicalJsonError CanonicalJson::MemberOrder::sort(std::size_t first, CancelCheck& check) {
     const Member* const members = target_.open_members_.data() + first;
     const std::size_t count = target_.open_members_.size() - first;
-    std::vector<Name>& names = target_.names_;
     if (!order_like_the_last(members, count)) {
-        names.clear();
-        for (std::size_t i = 0; i < count; ++i) {
-            names.push_back({members[i].prefix, i});
-        }
-        // A stopped check ends the comparing: with all names equal, sorting comes to its end quickly.
-        std::sort(names.begin(), names.end(), [&](const Name& a, const Name& b) {
-            if (a.prefix != b.prefix) {
-                return check.go_on_after(sizeof a.prefix) && a.prefix < b.prefix;
-            }
-            const Member& member_a = members[a.member];
-            const Member& member_b = members[b.member];
-            return check.go_on_after(std::min(member_a.name_size, member_b.name_size)) && before(member_a, member_b);
-        });
-        if (check.stopped()) {
+        if (!order_anew(members, count, check)) {
             return CanonicalJsonError::cancelled;
         }
-        const auto same = std::adjacent_find(names.begin(), names.end(), [&](const Name& a, const Name& b) {
+        const auto same = std::adjacent_find(target_.names_.begin(), target_.names_.end(), [&](const Name& a, const Name& b) {
             return a.prefix == b.prefix && name_of(members[a.member]) == name_of(members[b.member]);
         });
-        if (same != names.end()) {
+        if (same != target_.names_.end()) {
             target_.error_offset_ = std::max(members[same[0].member].offset, members[same[1].member].offset);
             return CanonicalJsonError::duplicate_member;
         }
     }
-    for (const Name& name : names) {
+    for (const Name& name : target_.names_) {
         target_.ordered_members_.push_back(members[name.member].text);
     }
     return CanonicalJsonError::none;
@@ -196,6 +218,7 @@ CanonicalJsonError CanonicalJson::write_in_order(std::size_t size, std::string& 
         while (next_object < objects_.size() && objects_[next_object].members == 0 && objects_[next_object].begin < end) {
             ++next_object;
         }
+        const char* const before = out;
         if (next_object < objects_.size() && objects_[next_object].begin < end) {
             const std::size_t brace = objects_[next_object].begin + 1;
             out = json_bytes::copy_blocks(text + begin, brace - begin, out);
@@ -207,7 +230,7 @@ CanonicalJsonError CanonicalJson::write_in_order(std::size_t size, std::string& 
                 return CanonicalJsonError::none;
             }
         }
-        if (!check.go_on_after(end - begin)) {
+        if (!check.go_on_after(static_cast<std::size_t>(out - before))) {
             return CanonicalJsonError::cancelled;
         }
         Writing& writing = writing_.back();
@@ -241,6 +264,7 @@ void CanonicalJson::keep_small_buffers() {
     trim(objects_);
     trim(ordered_members_);
     trim(names_);
+    trim(merged_names_);
 }
 
 }  // namespace idempotency

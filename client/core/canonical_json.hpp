@@ -110,6 +110,7 @@ private:
     std::vector<Object> objects_;  ///< in the order of their begin
     std::vector<MemberText> ordered_members_;
     std::vector<Name> names_;  ///< of the object that was sorted last
+    std::vector<Name> merged_names_;
     std::vector<Writing> writing_;
 };
 

@@ -24,8 +24,8 @@ public:
         return work_ < interval || ask();
     }
     [[nodiscard]] bool ask() noexcept {
-        work_ = 0;
         stopped_ = stopped_ || (cancelled_ != nullptr && cancelled_());
+        work_ = stopped_ ? interval : 0;
         return !stopped_;
     }
     [[nodiscard]] bool stopped() const noexcept { return stopped_; }
@@ -60,7 +60,8 @@ private:
     [[nodiscard]] std::string_view name_of(const Member& member) const noexcept {
         return {target_.text_.data() + member.text.begin + 1, member.name_size};
     }
-    [[nodiscard]] bool order_like_the_last(const Member* members, std::size_t count) noexcept;
+    [[nodiscard]] bool order_like_the_last(const Member* members, std::size_t count) const noexcept;
+    [[nodiscard]] bool order_anew(const Member* members, std::size_t count, CancelCheck& check);
 
     CanonicalJson& target_;
 };

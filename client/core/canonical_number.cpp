@@ -163,7 +163,8 @@ CanonicalJsonError write(std::string_view text, bool exact, char*& out) noexcept
         *out++ = '0';
         return exact && given.negative ? CanonicalJsonError::number_not_exact : CanonicalJsonError::none;
     }
-    if (given.count <= static_cast<std::size_t>(safe_digits) && given.point > -safe_point && given.point < safe_point) {
+    const bool is_shortest = given.count <= static_cast<std::size_t>(safe_digits) && !given.cut;
+    if (is_shortest && given.point > -safe_point && given.point < safe_point) {
         out = lay_out(given, out);
         return CanonicalJsonError::none;
     }
