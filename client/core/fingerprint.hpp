@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/canonical_json.hpp"
+#include "canonical_json.hpp"  // beside this file, in the source tree and installed
 
 namespace idempotency {
 
