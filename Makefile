@@ -4,10 +4,13 @@ PG_CONFIG ?= pg_config
 PREFIX ?= /usr/local
 BUILD ?= build
 WERROR ?=
-export PG_CONFIG
+JOBS ?= $(shell nproc)
+export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build install demo check installcheck bench docs lint format arch migrations-lock migrations-lint clean
+# One step after the other, also with -j: packages come before the build that needs them.
+.NOTPARALLEL:
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -17,10 +20,14 @@ deps: ## install the Debian packages that are missing (sudo when not root)
 
 TARGET ?= all
 build: ## build the extension for PG_CONFIG, the library, the examples and the tests
-	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) WERROR=$(WERROR)
+	@command -v $(PG_CONFIG) >/dev/null || { echo "there is no $(PG_CONFIG); run: make deps" >&2; exit 1; }
+	@# What was built for another server is of no use for this one.
+	@server=$$($(PG_CONFIG) --version); if [ "$$(cat extension/.server 2>/dev/null)" != "$$server" ]; then \
+	  $(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) clean && echo "$$server" >extension/.server; fi
+	$(MAKE) -s -j $(JOBS) -C extension PG_CONFIG=$(PG_CONFIG) WERROR=$(WERROR)
 	@cmake -S client -B $(BUILD) -DIDEMPOTENCY_TESTS=ON -DIDEMPOTENCY_WERROR=$(if $(WERROR),ON,OFF) \
 	  -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
-	cmake --build $(BUILD) --target $(TARGET) --parallel
+	cmake --build $(BUILD) --target $(TARGET) --parallel $(JOBS)
 
 install: build ## install the extension, and the library under PREFIX; DESTDIR is honoured
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) DESTDIR=$(DESTDIR) install
@@ -46,7 +53,7 @@ lint: ## check scripts and texts
 	@tests/lint
 
 format: ## format the C++ sources
-	git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+	@git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
 
 arch: ## check which part includes which
 	@tests/arch
