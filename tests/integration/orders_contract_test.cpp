@@ -48,6 +48,18 @@ TEST_F(Orders, ReplaceNeedsTheVersionAndReplays) {
     expect_problem(put("no-uuid", new_key(), "\"1\""), 404, "not_found");
 }
 
+TEST_F(Orders, IfMatchIsAListOfStrongTags) {
+    const std::string id = json::parse(create(new_key())->body)["id"];
+    for (const char* other : {"\"2\"", "\"abc\"", "\"\"", "\"99999999999999999999\"", "W/\"1\"", "\"2\", \"01\""}) {
+        expect_problem(put(id, new_key(), other), 412, "precondition_failed");
+    }
+    for (const char* malformed : {"1", "\"1", "1\"", "\"1\" \"2\"", ",", "*, \"1\"", "w/\"1\""}) {
+        expect_problem(put(id, new_key(), malformed), 400, "validation_failed");
+    }
+    EXPECT_EQ(put(id, new_key(), ",\"7\" ,\"1\",")->status, 200);
+    EXPECT_EQ(put(id, new_key(), "*")->status, 200);
+}
+
 TEST_F(Orders, PreconditionRequiredIsNotStored) {
     const std::string id = json::parse(create(new_key())->body)["id"];
     const std::string key = new_key();
@@ -99,6 +111,12 @@ TEST_F(Orders, InvalidBodiesAreToldApart) {
         EXPECT_THAT(json::parse(result->body)["errors"][0]["pointer"], ::testing::AnyOf("#/sku", "#/quantity")) << body;
     }
     EXPECT_EQ(orders(), 0);
+}
+
+TEST_F(Orders, MediaTypeComparesWithoutCaseAndParameters) {
+    for (const char* type : {"Application/JSON", "application/json; charset=utf-8", "application/json;charset=utf-8"}) {
+        EXPECT_EQ(post("/api/v1/orders", headers(new_key()), R"({"sku":"A-1","quantity":2})", type)->status, 201) << type;
+    }
 }
 
 TEST_F(Orders, EveryKeyedOperationRefusesAWrongKey) {
@@ -158,10 +176,20 @@ TEST_F(Http, AnonymousAndUnknownPrincipalsGet401FromEverythingButHealth) {
     EXPECT_EQ(keys(), 0);
 }
 
+TEST_F(Http, SchemeOfAuthorizationComparesWithoutCase) {
+    EXPECT_EQ(client().Get("/api/v1/orders", {{"Authorization", "bearer " + principal}})->status, 200);
+}
+
 TEST_F(Http, UnknownPathsAndMethodsAreProblems) {
     expect_problem(client().Get("/nope", headers()), 404, "not_found");
-    expect_problem(post("/health", headers(), "{}"), 405, "method_not_allowed");
-    expect_problem(client().Patch("/api/v1/orders", headers(), "{}", "application/json"), 405, "method_not_allowed");
+    const auto expect_not_allowed = [](const Result& result, const std::string& allowed) {
+        expect_problem(result, 405, "method_not_allowed");
+        EXPECT_EQ(result->get_header_value("Allow"), allowed);
+    };
+    expect_not_allowed(post("/health", headers(), "{}"), "GET, HEAD");
+    expect_not_allowed(client().Patch("/api/v1/orders", headers(), "{}", "application/json"), "GET, HEAD, POST");
+    expect_not_allowed(client().Get("/api/v1/orders/x", headers()), "PUT, DELETE");
+    expect_not_allowed(client().Get("/api/v1/tokens", headers()), "POST");
 }
 
 TEST_F(Http, BodyOverTheLimitIs413AndNotStored) {

@@ -166,6 +166,14 @@ TEST_F(ServerLife, SigtermFinishesRequestsInFlight) {
     EXPECT_EQ(orders(), 1);
 }
 
+TEST_F(ServerLife, SigtermRightAfterTheLineEndsIt) {
+    for (int i = 0; i < 100; ++i) {
+        OrdersServer brief(database.conninfo(), {});
+        brief.signal(SIGTERM);
+        ASSERT_EQ(brief.wait(), 0);
+    }
+}
+
 TEST_F(ServerLife, DemoBehaviourNeedsTheOption) {
     const OrdersServer plain(database.conninfo(), {});
     httplib::Client to_plain("127.0.0.1", plain.port());

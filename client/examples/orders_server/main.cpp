@@ -3,9 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <httplib.h>
 #include <signal.h>
+#include <strings.h>
 
+#include <atomic>
+#include <chrono>
 #include <iostream>
 #include <mutex>
+#include <regex>
 #include <thread>
 
 #include "httplib.hpp"
@@ -43,7 +47,9 @@ idempotency::Authenticate authenticate_by(idempotency::UnitOfWork& unit_of_work)
     return [&](const http::Request& request) -> std::variant<Actor, Problem> {
         constexpr std::string_view scheme = "Bearer ";
         const std::string_view header = request.headers.get("Authorization").value_or("");
-        const auto principal_id = header.starts_with(scheme) ? idempotency::Uuid::parse(header.substr(scheme.size())) : std::nullopt;
+        // The scheme's name compares without case (RFC 9110 section 11.1).
+        const bool bearer = header.size() > scheme.size() && strncasecmp(header.data(), scheme.data(), scheme.size()) == 0;
+        const auto principal_id = bearer ? idempotency::Uuid::parse(header.substr(scheme.size())) : std::nullopt;
         bool known = false;
         if (principal_id) {
             unit_of_work.run([&](idempotency::Transaction& transaction) {
@@ -57,13 +63,26 @@ idempotency::Authenticate authenticate_by(idempotency::UnitOfWork& unit_of_work)
     };
 }
 
-/// What httplib answers by itself, as a problem.
-Problem problem_of(const httplib::Request& request, int status) {
-    static const std::regex known_path("/api/v1/(orders|orders/[^/]+|tokens|notes)|/health");
-    if (status == 404 && std::regex_match(request.path, known_path)) {
-        return {405, "method_not_allowed", "Method not allowed", "This path has no such method.", {}, {}};
+/// The methods of a path, as the header Allow lists them; empty for an unknown path.
+std::string methods_of(const std::string& path) {
+    static const std::regex order_path("/api/v1/orders/[^/]+");
+    if (path == "/api/v1/orders") {
+        return "GET, HEAD, POST";
     }
+    if (path == "/api/v1/tokens" || path == "/api/v1/notes") {
+        return "POST";
+    }
+    if (path == "/health") {
+        return "GET, HEAD";
+    }
+    return std::regex_match(path, order_path) ? "PUT, DELETE" : "";
+}
+
+/// What httplib answers by itself, as a problem.
+Problem problem_of(int status) {
     switch (status) {
+        case 405:
+            return {405, "method_not_allowed", "Method not allowed", "This path has no such method.", {}, {}};
         case 404:
             return {404, "not_found", "Not found", "There is nothing at this path.", {}, {}};
         case 413:
@@ -138,7 +157,12 @@ int serve(const Options& options) {
     server.set_pre_routing_handler(idempotency::HttplibAdapter::expect_no_body_without_length);
     server.set_error_handler([&](const httplib::Request& request, httplib::Response& response) {
         if (response.body.empty() && response.headers.count("Correlation-Id") == 0) {
-            adapter.refuse(request, response, problem_of(request, response.status));
+            // httplib has no 405 of its own: a path without the method is as unknown to it as any other.
+            const std::string allowed = response.status == 404 ? methods_of(request.path) : "";
+            adapter.refuse(request, response, problem_of(allowed.empty() ? response.status : 405));
+            if (!allowed.empty()) {
+                response.set_header("Allow", allowed);
+            }
         }
     });
     add_routes(server, adapter, options.demo);
@@ -150,12 +174,18 @@ int serve(const Options& options) {
     }
     listen(listening_socket, SOMAXCONN);  // httplib asked for a queue of five, too short for a storm of repeats
     std::cout << "listening on http://" << host << ':' << bound << std::endl;
+    std::atomic<bool> ended = false;
     std::thread stopper([&] {
         int signal = 0;
         sigwait(&ending, &signal);
+        // httplib forgets a stop() that comes before it runs, and tells nobody when it does.
+        while (!server.is_running() && !ended) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
         server.stop();
     });
     const bool served = server.listen_after_bind();
+    ended = true;
     pthread_kill(stopper.native_handle(), SIGTERM);  // it may still wait when listening failed
     stopper.join();
     return served ? 0 : 1;

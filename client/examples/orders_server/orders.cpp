@@ -5,12 +5,15 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <variant>
+#include <vector>
 
 #include "demo_behaviour.hpp"
 #include "idempotency/problem.hpp"
@@ -43,7 +46,8 @@ Problem invalid(std::vector<ProblemError> errors) {
 /// The JSON object in the body, or the problem with it.
 std::variant<ordered_json, Problem> object_of(const http::Request& request) {
     const std::string_view type = request.headers.get("Content-Type").value_or("");
-    const std::string_view media_type = type.substr(0, type.find_first_of("; "));
+    std::string media_type(type.substr(0, type.find_first_of("; \t")));
+    std::transform(media_type.begin(), media_type.end(), media_type.begin(), [](unsigned char c) { return std::tolower(c); });
     if (media_type != "application/json") {
         return Problem{415, "unsupported_media_type", "Unsupported media type", "Send application/json.", {}, {}};
     }
@@ -101,29 +105,51 @@ http::Response order_response(int status, std::string_view id, int version, cons
     return response;
 }
 
-/// The version in If-Match: a number in quotes, or 0 for "*" (any).
-std::variant<int, Problem> expected_version(const http::Request& request) {
-    const auto header = request.headers.get("If-Match");
-    if (!header) {
+/// The entity tags of If-Match that may match, or the one "*" (RFC 9110 section 13.1.1). Weak ones never match, so they are left out.
+std::variant<std::vector<std::string>, Problem> expected_tags(const http::Request& request) {
+    const auto lines = request.headers.all("If-Match");
+    if (lines.empty()) {
         return Problem{428, "precondition_required", "Precondition required", "Send If-Match with the order's ETag.", {}, {}};
     }
-    if (*header == "*") {
-        return 0;
-    }
-    int version = 0;
-    if (header->size() > 2 && header->size() < 12 && header->front() == '"' && header->back() == '"') {
-        for (const char digit : header->substr(1, header->size() - 2)) {
-            if (digit < '0' || digit > '9' || version > 200'000'000) {
-                version = -1;
-                break;
+    const Problem malformed = invalid({{"#header/If-Match", "invalid_format", "Must be an ETag such as \"1\"."}});
+    const auto skip = [](std::string_view& text, const char* characters) {
+        text.remove_prefix(std::min(text.find_first_not_of(characters), text.size()));
+    };
+    std::vector<std::string> tags;
+    bool any = false;
+    for (std::string_view rest : lines) {
+        if (rest == "*") {
+            tags.emplace_back(rest);
+            any = true;
+            continue;
+        }
+        for (skip(rest, " \t,"); !rest.empty(); skip(rest, " \t,")) {
+            const bool weak = rest.starts_with("W/");
+            rest.remove_prefix(weak ? 2 : 0);
+            const std::size_t end = rest.starts_with('"') ? rest.find('"', 1) : std::string_view::npos;
+            if (end == std::string_view::npos) {
+                return malformed;
             }
-            version = version * 10 + (digit - '0');
+            if (!weak) {
+                tags.emplace_back(rest.substr(0, end + 1));
+            }
+            any = true;
+            rest.remove_prefix(end + 1);
+            skip(rest, " \t");
+            if (!rest.empty() && rest.front() != ',') {
+                return malformed;
+            }
         }
     }
-    if (version <= 0) {
-        return invalid({{"#header/If-Match", "invalid_format", "Must be an ETag such as \"1\"."}});
+    if (!any) {
+        return malformed;
     }
-    return version;
+    return tags;
+}
+
+bool holds(const std::vector<std::string>& tags, std::string_view version) {
+    const std::string current = '"' + std::string(version) + '"';
+    return std::any_of(tags.begin(), tags.end(), [&](const std::string& tag) { return tag == "*" || tag == current; });
 }
 
 std::string hex(const unsigned char* bytes, std::size_t size) {
@@ -177,8 +203,8 @@ http::Response handle_create_order(const http::Request& request, Context& contex
 }
 
 http::Response handle_replace_order(const http::Request& request, Context& context) {
-    const auto version = expected_version(request);
-    if (const auto* const problem = std::get_if<Problem>(&version)) {
+    const auto tags = expected_tags(request);
+    if (const auto* const problem = std::get_if<Problem>(&tags)) {
         return problem->to_response(context.correlation_id());
     }
     const auto input = order_input(request);
@@ -195,8 +221,7 @@ http::Response handle_replace_order(const http::Request& request, Context& conte
     if (current.rows() == 0) {
         return not_found().to_response(context.correlation_id());
     }
-    const int expected = std::get<int>(version);
-    if (expected != 0 && current.get(0, 0) != std::to_string(expected)) {
+    if (!holds(std::get<std::vector<std::string>>(tags), current.get(0, 0).value())) {
         return Problem{412, "precondition_failed", "Precondition failed", "The order has another version by now.", {}, {}}
             .to_response(context.correlation_id());
     }
