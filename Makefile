@@ -43,7 +43,10 @@ check: deps build ## build and run every test; nothing is installed into the sys
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck
 
-bench: build ## measure side by side, as ratios
+bench: deps ## measure side by side, as ratios
+	@tests/support/deps libsimdjson-dev
+	@command -v npm >/dev/null || tests/support/deps nodejs npm
+	@$(MAKE) --no-print-directory build
 	@tests/bench/run
 
 docs: ## check the documentation

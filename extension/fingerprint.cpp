@@ -89,6 +89,11 @@ Datum canonical_json(FunctionCallInfo fcinfo) {
                  "At byte " + std::to_string(canonical_json.error_offset()) + ": " + std::string(to_string(error)) + ".",
                  "A fingerprint covers the raw bytes of such a body.");
     }
+    if (canonical.size() > MaxAllocSize - VARHDRSZ) {
+        pg::fail(ERRCODE_PROGRAM_LIMIT_EXCEEDED, "canonical form is too large",
+                 "It has " + std::to_string(canonical.size()) + " bytes; a value of the server holds less than 1 GB.",
+                 "idempotency_fingerprint takes such a body: it returns the hash only.");
+    }
     const char* const result = pg::call([&] {
         return pg_any_to_server(canonical.data(), static_cast<int>(canonical.size()), PG_UTF8);
     });

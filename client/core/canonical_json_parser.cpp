@@ -54,6 +54,17 @@ Error CanonicalJson::Parser::parse() {
     return Error::none;
 }
 
+/// One of true, false and null; their size is known when compiling.
+template <std::size_t TextSize>
+CanonicalJson::Parser::Cursor CanonicalJson::Parser::literal(Cursor at, const char (&text)[TextSize]) {
+    constexpr std::size_t size = TextSize - 1;
+    if (static_cast<std::size_t>(end_ - at.in) < size || std::memcmp(at.in, text, size) != 0) {
+        return fail(Error::not_json, at.in);
+    }
+    std::memcpy(at.out, text, size);
+    return {at.in + size, at.out + size};
+}
+
 /// A value with all that is in it. Every turn of the outer loop reads one value or the beginning of one.
 CanonicalJson::Parser::Cursor CanonicalJson::Parser::value(Cursor at) {
     for (;;) {
@@ -324,13 +335,6 @@ CanonicalJson::Parser::Cursor CanonicalJson::Parser::escape(Cursor at, bool& is_
     return at;
 }
 
-CanonicalJson::Parser::Cursor CanonicalJson::Parser::literal(Cursor at, std::string_view text) {
-    if (static_cast<std::size_t>(end_ - at.in) < text.size() || std::memcmp(at.in, text.data(), text.size()) != 0) {
-        return fail(Error::not_json, at.in);
-    }
-    std::memcpy(at.out, text.data(), text.size());
-    return {at.in + text.size(), at.out + text.size()};
-}
 
 inline CanonicalJson::Parser::Cursor CanonicalJson::Parser::number(Cursor at) {
     const char* const begin = at.in;
@@ -369,7 +373,11 @@ inline CanonicalJson::Parser::Cursor CanonicalJson::Parser::number(Cursor at) {
     }
     const auto size = static_cast<std::size_t>(in - begin);
     if (is_canonical) {
-        std::memcpy(at.out, begin, size);
+        if (constexpr std::size_t longest = 2 * json_bytes::block_size; end_ - begin >= static_cast<std::ptrdiff_t>(longest)) {
+            std::memcpy(at.out, begin, longest);  // a fixed size is faster
+        } else {
+            std::memcpy(at.out, begin, size);
+        }
         return {in, at.out + size};
     }
     const Error error = canonical_number::write({begin, size}, options_.exact_numbers, at.out);

@@ -90,7 +90,8 @@ private:
     [[nodiscard]] Cursor multibyte(Cursor at, bool& is_plain);
     [[nodiscard]] Cursor number(Cursor at);
     [[nodiscard]] Cursor make_room(Cursor at);
-    [[nodiscard]] Cursor literal(Cursor at, std::string_view text);
+    template <std::size_t TextSize>
+    [[nodiscard]] Cursor literal(Cursor at, const char (&text)[TextSize]);
     [[nodiscard]] Cursor member_name(Cursor at);
     [[nodiscard]] bool open(Cursor at, bool is_object);
     [[nodiscard]] bool close(Cursor at);

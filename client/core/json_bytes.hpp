@@ -91,6 +91,9 @@ using Block = signed char __attribute__((vector_size(block_size)));
     if (in == end || static_cast<unsigned char>(*in) > ' ') {
         return in;
     }
+    if (*in == ' ' && end - in > 1 && static_cast<unsigned char>(in[1]) > ' ') {
+        return in + 1;
+    }
     while (end - in >= static_cast<std::ptrdiff_t>(block_size)) {
         const std::size_t count = count_white_space(in);
         in += count;

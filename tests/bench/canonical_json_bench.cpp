@@ -33,29 +33,34 @@ constexpr Size sizes[] = {{"300 B", 300}, {"2 KB", 2048}, {"64 KB", 64 * 1024}, 
     std::exit(1);
 }
 
-/// Nanoseconds of one call: the best of rounds of about 20 ms. The best is what the code needs; the rest is the machine's noise.
-double nanoseconds(const std::function<void()>& work) {
-    using Clock = std::chrono::steady_clock;
-    const auto timed = [&](std::size_t calls) {
-        const auto begin = Clock::now();
-        for (std::size_t i = 0; i < calls; ++i) {
-            work();
-        }
-        return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-    };
-    const double first = std::max(timed(1), 100.0);
-    const auto calls = static_cast<std::size_t>(std::max(1.0, 20e6 / first));
-    double best = timed(calls);
-    for (int round = 0; round < 14; ++round) {
-        best = std::min(best, timed(calls));
-    }
-    return best / static_cast<double>(calls);
-}
-
 struct Row {
     const char* name;
-    std::vector<double> nanoseconds;
+    std::vector<double> nanoseconds;  ///< of one call, for each size
 };
+
+double nanoseconds_of(const std::function<void()>& work, std::size_t calls) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    for (std::size_t i = 0; i < calls; ++i) {
+        work();
+    }
+    return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / static_cast<double>(calls);
+}
+
+/// Takes turns, so that all meet the same noise. The best of the rounds of about 20 ms is what the code needs.
+void measure_by_turns(std::vector<Row>& rows, const std::vector<std::function<void()>>& works) {
+    std::vector<std::size_t> calls;
+    for (std::size_t i = 0; i < works.size(); ++i) {
+        const double first = std::max(nanoseconds_of(works[i], 1), 100.0);
+        calls.push_back(static_cast<std::size_t>(std::max(1.0, 20e6 / first)));
+        rows[i].nanoseconds.push_back(first);
+    }
+    for (int round = 0; round < 15; ++round) {
+        for (std::size_t i = 0; i < works.size(); ++i) {
+            rows[i].nanoseconds.back() = std::min(rows[i].nanoseconds.back(), nanoseconds_of(works[i], calls[i]));
+        }
+    }
+}
 
 void sha256_alone(const std::string& body) {
     static EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
@@ -77,27 +82,29 @@ std::vector<Row> measure() {
         std::string canonical;
         simdjson::dom::parser parser;
         const simdjson::padded_string padded(body);
-        rows[0].nanoseconds.push_back(nanoseconds([&] { sha256_alone(body); }));
-        rows[1].nanoseconds.push_back(nanoseconds([&] {
-            if (canonical_json.write(body, canonical) != CanonicalJsonError::none) {
-                fail("canonicalise");
-            }
-        }));
-        rows[2].nanoseconds.push_back(nanoseconds([&] {
-            if (!fingerprinter.compute("POST", "/api/v1/orders", body) || fingerprinter.body_error() != CanonicalJsonError::none) {
-                fail("fingerprint");
-            }
-        }));
-        rows[3].nanoseconds.push_back(nanoseconds([&] {
-            if (nlohmann::json::parse(body).empty()) {
-                fail("nlohmann");
-            }
-        }));
-        rows[4].nanoseconds.push_back(nanoseconds([&] {
-            if (parser.parse(padded).error() != simdjson::SUCCESS) {
-                fail("simdjson");
-            }
-        }));
+        measure_by_turns(rows, {
+            [&] { sha256_alone(body); },
+            [&] {
+                if (canonical_json.write(body, canonical) != CanonicalJsonError::none) {
+                    fail("canonicalise");
+                }
+            },
+            [&] {
+                if (!fingerprinter.compute("POST", "/api/v1/orders", body) || fingerprinter.body_error() != CanonicalJsonError::none) {
+                    fail("fingerprint");
+                }
+            },
+            [&] {
+                if (nlohmann::json::parse(body).empty()) {
+                    fail("nlohmann");
+                }
+            },
+            [&] {
+                if (parser.parse(padded).error() != simdjson::SUCCESS) {
+                    fail("simdjson");
+                }
+            },
+        });
     }
     return rows;
 }
@@ -138,14 +145,6 @@ void print(const std::vector<Row>& rows) {
         std::printf("%-24s", row.name);
         for (std::size_t i = 0; i < row.nanoseconds.size(); ++i) {
             std::printf("%12.2f", row.nanoseconds[i] / rows[0].nanoseconds[i]);
-        }
-        std::printf("\n");
-    }
-    heading("MB/s");
-    for (const Row& row : rows) {
-        std::printf("%-24s", row.name);
-        for (std::size_t i = 0; i < row.nanoseconds.size(); ++i) {
-            std::printf("%12.0f", static_cast<double>(sizes[i].bytes) * 1000 / row.nanoseconds[i]);
         }
         std::printf("\n");
     }

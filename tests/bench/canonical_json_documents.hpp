@@ -26,12 +26,17 @@ private:
 inline std::string order_item(Numbers& numbers) {
     static constexpr const char* names[] = {"Blue pencil, soft", "Paper A4 \\\"fine\\\"", "Caf\xC3\xA9 cup",
                                             "Desk lamp", "Notebook\\n200 pages", "\xD0\x9B\xD0\xB0\xD0\xBC\xD0\xBF\xD0\xB0"};
+    // One after the other: the order of calls within one expression is the compiler's.
     const std::string id = std::to_string(numbers.below(1'000'000'000));
+    const std::string name = names[numbers.below(6)];
+    const std::string quantity = std::to_string(1 + numbers.below(20));
+    const std::string price = std::to_string(numbers.below(1000));
     const std::string cents = std::to_string(10 + numbers.below(90));
-    return R"({"sku": "SKU-)" + id + R"(", "name": ")" + names[numbers.below(6)] + R"(", "quantity": )" +
-           std::to_string(1 + numbers.below(20)) + R"(, "unit_price": )" + std::to_string(numbers.below(1000)) + "." + cents +
-           R"(, "weight_kg": )" + std::to_string(numbers.below(30)) + "." + std::to_string(numbers.below(1000)) +
-           R"(, "gift": )" + (numbers.below(2) == 0 ? "true" : "false") + R"(, "note": null})";
+    const std::string weight = std::to_string(numbers.below(30));
+    const std::string grams = std::to_string(numbers.below(1000));
+    const std::string gift = numbers.below(2) == 0 ? "true" : "false";
+    return R"({"sku": "SKU-)" + id + R"(", "name": ")" + name + R"(", "quantity": )" + quantity + R"(, "unit_price": )" + price + "." +
+           cents + R"(, "weight_kg": )" + weight + "." + grams + R"(, "gift": )" + gift + R"(, "note": null})";
 }
 
 /// An order of about `size` bytes: members in the order that an application writes them, which is not the canonical one.
