@@ -27,7 +27,8 @@ StoredAnswer answer_arguments(const pg::Arguments& arguments, int first_index) {
 
 void check_status(int status, bool final, const char* accepted, const char* hint) {
     if (!final) {
-        pg::fail(sqlstates::status_not_final, "status " + std::to_string(status) + " is not final here", accepted, hint);
+        pg::fail(sqlstates::status_not_final, "status " + std::to_string(status) + " is not final here", accepted,
+                 hint);
     }
 }
 
@@ -72,13 +73,15 @@ Datum save_final(FunctionCallInfo fcinfo) {
 
     const KeyLock lock(key.principal_id, key.key);
     const KeyLock::Acquired acquired = lock.try_acquire();
-    if (acquired != KeyLock::Acquired::no) {  // else a running duplicate owns the key, and its answer will be the stored one
+    if (acquired !=
+        KeyLock::Acquired::no) {  // else a running duplicate owns the key, and its answer will be the stored one
         const pg::Spi spi;
         const auto row = Store(fcinfo->flinfo->fn_oid).insert_or_find(key, &answer);
         if (row && !row->completed && acquired == KeyLock::Acquired::held_before) {
-            pg::fail(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "key is in progress in this transaction",
-                     "A final error is stored after the effect was rolled back.",
-                     "ROLLBACK, or ROLLBACK TO a savepoint set before idempotency_begin, then call idempotency_save_final.");
+            pg::fail(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "key is in progress in this transaction",
+                "A final error is stored after the effect was rolled back.",
+                "ROLLBACK, or ROLLBACK TO a savepoint set before idempotency_begin, then call idempotency_save_final.");
         }
         if (row) {
             lock.release();  // ours stays until the commit, so that a repeat waits for it

@@ -76,7 +76,8 @@ TupleDesc result_descriptor() {
 
 Datum row_of(const Claim& claim) {
     const bool answered = std::strcmp(claim.outcome, "replay") == 0;
-    Datum values[] = {pg::text_datum(claim.outcome), Int16GetDatum(claim.answer.status), claim.answer.body.value_or(Datum{}),
+    Datum values[] = {pg::text_datum(claim.outcome), Int16GetDatum(claim.answer.status),
+                      claim.answer.body.value_or(Datum{}),
                       claim.answer.resource_id ? pg::uuid_datum(*claim.answer.resource_id) : Datum{},
                       TimestampTzGetDatum(claim.expires_at.value_or(0))};
     bool nulls[] = {false, !answered, !claim.answer.body, !claim.answer.resource_id, !claim.expires_at};

@@ -35,7 +35,8 @@ void check_may_commit(FunctionCallInfo fcinfo) {
                             !reinterpret_cast<CallContext*>(fcinfo->context)->atomic;
     if (!may_commit) {
         pg::fail(ERRCODE_ACTIVE_SQL_TRANSACTION, "idempotency_cleanup cannot run inside a transaction block",
-                 "It commits after every batch.", "Run CALL idempotency_cleanup() on its own, outside BEGIN and functions.");
+                 "It commits after every batch.",
+                 "Run CALL idempotency_cleanup() on its own, outside BEGIN and functions.");
     }
 }
 

@@ -55,9 +55,10 @@ Datum fingerprint_of(const pg::Arguments& arguments, int first_index) {
                  "Pass the request's method, such as 'POST'.");
     }
     if (!path.starts_with('/') || path.find_first_of("?#") != std::string_view::npos) {
-        pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "path must be an absolute path without query",
-                 "The fingerprint covers the escaped path as the client sent it, from the first slash to the question mark.",
-                 "Pass a path such as '/api/v1/orders'.");
+        pg::fail(
+            ERRCODE_INVALID_PARAMETER_VALUE, "path must be an absolute path without query",
+            "The fingerprint covers the escaped path as the client sent it, from the first slash to the question mark.",
+            "Pass a path such as '/api/v1/orders'.");
     }
     Fingerprinter fingerprinter;
     const auto value = uncancelled([&](const CanonicalJsonOptions& options) {
@@ -74,9 +75,8 @@ Datum fingerprint(FunctionCallInfo fcinfo) { return fingerprint_of(pg::Arguments
 
 Datum canonical_json(FunctionCallInfo fcinfo) {
     const std::string_view document = pg::Arguments(fcinfo).bytes(0, "document");
-    const char* const utf8 = pg::call([&] {
-        return pg_server_to_any(document.data(), static_cast<int>(document.size()), PG_UTF8);
-    });
+    const char* const utf8 =
+        pg::call([&] { return pg_server_to_any(document.data(), static_cast<int>(document.size()), PG_UTF8); });
     const std::string_view converted = utf8 == document.data() ? document : std::string_view(utf8);
     CanonicalJson canonical_json;
     std::string canonical;
@@ -85,18 +85,18 @@ Datum canonical_json(FunctionCallInfo fcinfo) {
         return std::pair(found == CanonicalJsonError::cancelled, found);
     });
     if (error != CanonicalJsonError::none) {
-        pg::fail(sqlstate_of(error), "document has no canonical form",
-                 "At byte " + std::to_string(canonical_json.error_offset()) + ": " + std::string(to_string(error)) + ".",
-                 "A fingerprint covers the raw bytes of such a body.");
+        pg::fail(
+            sqlstate_of(error), "document has no canonical form",
+            "At byte " + std::to_string(canonical_json.error_offset()) + ": " + std::string(to_string(error)) + ".",
+            "A fingerprint covers the raw bytes of such a body.");
     }
     if (canonical.size() > MaxAllocSize - VARHDRSZ) {
         pg::fail(ERRCODE_PROGRAM_LIMIT_EXCEEDED, "canonical form is too large",
                  "It has " + std::to_string(canonical.size()) + " bytes; a value of the server holds less than 1 GB.",
                  "idempotency_fingerprint takes such a body: it returns the hash only.");
     }
-    const char* const result = pg::call([&] {
-        return pg_any_to_server(canonical.data(), static_cast<int>(canonical.size()), PG_UTF8);
-    });
+    const char* const result =
+        pg::call([&] { return pg_any_to_server(canonical.data(), static_cast<int>(canonical.size()), PG_UTF8); });
     return pg::text_datum(result == canonical.data() ? std::string_view(canonical) : std::string_view(result));
 }
 

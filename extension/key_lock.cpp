@@ -19,7 +19,9 @@ constexpr std::uint16_t lock_class = 0x494B;
 /// there too, so that both ways of taking it are released the same way.
 class TransactionOwnsLocks {
 public:
-    TransactionOwnsLocks() noexcept : owner_(CurrentResourceOwner) { CurrentResourceOwner = CurTransactionResourceOwner; }
+    TransactionOwnsLocks() noexcept : owner_(CurrentResourceOwner) {
+        CurrentResourceOwner = CurTransactionResourceOwner;
+    }
     ~TransactionOwnsLocks() { CurrentResourceOwner = owner_; }
     TransactionOwnsLocks(const TransactionOwnsLocks&) = delete;
     TransactionOwnsLocks& operator=(const TransactionOwnsLocks&) = delete;
@@ -60,7 +62,8 @@ bool KeyLock::wait() const {
     const auto error = pg::attempt([&] {
         const int nest_level = NewGUCNestLevel();
         if (timeout_text != nullptr) {
-            (void)set_config_option("lock_timeout", timeout_text, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+            (void)set_config_option("lock_timeout", timeout_text, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                                    false);
         }
         (void)LockAcquire(&tag_, ExclusiveLock, false, false);
         AtEOXact_GUC(true, nest_level);

@@ -28,8 +28,7 @@ Datum request_sha256_argument(const pg::Arguments& arguments, int index) {
 Datum action_argument(const pg::Arguments& arguments, int index) {
     if (arguments.bytes(index, "action").empty()) {
         pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "action must not be empty",
-                 "The action names the operation and is kept with the key.",
-                 "Pass a name such as 'orders.create'.");
+                 "The action names the operation and is kept with the key.", "Pass a name such as 'orders.create'.");
     }
     return arguments.datum(index);
 }
@@ -44,7 +43,8 @@ NewKey key_arguments(const pg::Arguments& arguments) {
 }
 
 void set_life(NewKey& key, const pg::Arguments& arguments, int ttl_index, int at_index) {
-    key.created_at = arguments.is_null(at_index) ? GetCurrentTimestamp() : DatumGetTimestampTz(arguments.datum(at_index));
+    key.created_at =
+        arguments.is_null(at_index) ? GetCurrentTimestamp() : DatumGetTimestampTz(arguments.datum(at_index));
     if (TIMESTAMP_NOT_FINITE(key.created_at)) {
         pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "at must be finite", "The life of a key is counted from this time.",
                  "Leave the argument out to use the clock.");
@@ -58,10 +58,12 @@ void set_life(NewKey& key, const pg::Arguments& arguments, int ttl_index, int at
         return;
     }
     key.expires_at = DatumGetTimestampTz(pg::call([&] {
-        return DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(key.created_at), arguments.datum(ttl_index));
+        return DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(key.created_at),
+                                   arguments.datum(ttl_index));
     }));
     if (key.expires_at <= key.created_at) {
-        pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "ttl must be positive", "A key with this ttl would have expired at once.",
+        pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "ttl must be positive",
+                 "A key with this ttl would have expired at once.",
                  "Pass an interval such as '24 hours', or leave the argument out to use idempotency.key_ttl.");
     }
 }

@@ -35,7 +35,9 @@ std::optional<Datum> run(const char* sql, std::initializer_list<std::string> tex
 
 void require_pg_cron() {
     const bool installed = run("SELECT true FROM pg_catalog.pg_extension"
-                               " WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'", {}).has_value();
+                               " WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'",
+                               {})
+                               .has_value();
     if (!installed) {
         pg::fail(ERRCODE_UNDEFINED_OBJECT, "extension pg_cron is not installed in this database",
                  "The scheduled cleanup is a pg_cron job. CALL idempotency_cleanup() works without it.",
@@ -60,7 +62,8 @@ std::string schedule_of(int seconds) {
         return "*/" + std::to_string(seconds / minute) + " * * * *";
     }
     pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "idempotency.cleanup_interval has no cron schedule",
-             "It is " + std::to_string(seconds) + " seconds; a schedule needs minutes that divide an hour or hours that divide a day.",
+             "It is " + std::to_string(seconds) +
+                 " seconds; a schedule needs minutes that divide an hour or hours that divide a day.",
              "Set it to 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or to 1, 2, 3, 4, 6, 8, 12 or 24 hours.");
 }
 
@@ -70,16 +73,18 @@ Datum schedule_cleanup(FunctionCallInfo fcinfo) {
     const pg::Spi spi;
     require_pg_cron();
     const std::string command = "CALL " + quoted_schema(fcinfo->flinfo->fn_oid) + ".idempotency_cleanup()";
-    const auto job = run("SELECT cron.schedule($1, $2, $3)", {job_name, schedule_of(settings::cleanup_interval), command});
+    const auto job =
+        run("SELECT cron.schedule($1, $2, $3)", {job_name, schedule_of(settings::cleanup_interval), command});
     return job.value_or(Int64GetDatum(0));
 }
 
 Datum unschedule_cleanup(FunctionCallInfo) {
     const pg::Spi spi;
     require_pg_cron();
-    const bool scheduled =
-        run("SELECT true FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
-            " AND username OPERATOR(pg_catalog.=) CURRENT_USER", {job_name}).has_value();
+    const bool scheduled = run("SELECT true FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
+                               " AND username OPERATOR(pg_catalog.=) CURRENT_USER",
+                               {job_name})
+                               .has_value();
     if (scheduled) {
         run("SELECT cron.unschedule($1)", {job_name});
     }

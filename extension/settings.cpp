@@ -24,8 +24,8 @@ constexpr int seconds_a_day = 24 * seconds_an_hour;
 
 void define() {
     DefineCustomIntVariable("idempotency.key_ttl", "Life of an idempotency key.",
-                            "A key older than this counts as absent. Used when idempotency_begin gets no ttl.", &key_ttl,
-                            seconds_a_day, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
+                            "A key older than this counts as absent. Used when idempotency_begin gets no ttl.",
+                            &key_ttl, seconds_a_day, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("idempotency.cleanup_interval", "Time between two scheduled cleanups.",
                             "Read by idempotency_schedule_cleanup.", &cleanup_interval, 5 * seconds_a_minute, 1,
                             seconds_a_day, PGC_USERSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
@@ -33,11 +33,12 @@ void define() {
                             "Used when idempotency_cleanup gets no batch_size.", &cleanup_batch_size, 1000, 1, INT_MAX,
                             PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("idempotency.wait_timeout", "How long a repeat waits for the first request with its key.",
-                            "-1: lock_timeout decides. 0: it does not wait.", &wait_timeout, -1, -1, INT_MAX, PGC_USERSET,
-                            GUC_UNIT_MS, nullptr, nullptr, nullptr);
-    DefineCustomBoolVariable("idempotency.require_complete", "Refuses to commit a transaction that leaves a key in progress.",
-                             "A forgotten idempotency_complete would answer every repeat with in_progress until the key expires.",
-                             &require_complete, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+                            "-1: lock_timeout decides. 0: it does not wait.", &wait_timeout, -1, -1, INT_MAX,
+                            PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "idempotency.require_complete", "Refuses to commit a transaction that leaves a key in progress.",
+        "A forgotten idempotency_complete would answer every repeat with in_progress until the key expires.",
+        &require_complete, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("idempotency");
 }
 

@@ -9,7 +9,7 @@ extern int cleanup_interval;    ///< idempotency.cleanup_interval, seconds: time
 extern int cleanup_batch_size;  ///< idempotency.cleanup_batch_size, rows that cleanup deletes in one transaction
 extern int wait_timeout;        ///< idempotency.wait_timeout, milliseconds; 0: do not wait; -1: lock_timeout decides
 
-extern bool require_complete;   ///< idempotency.require_complete: a started key must be completed before COMMIT
+extern bool require_complete;  ///< idempotency.require_complete: a started key must be completed before COMMIT
 
 /// Defines them. Called by _PG_init.
 void define();

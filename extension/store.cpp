@@ -14,8 +14,15 @@
 namespace idempotency {
 namespace {
 
-enum Statement { insert_statement, insert_completed_statement, find_statement, remove_expired_statement, complete_statement,
-                 remove_expired_batch_statement, statement_count };
+enum Statement {
+    insert_statement,
+    insert_completed_statement,
+    find_statement,
+    remove_expired_statement,
+    complete_statement,
+    remove_expired_batch_statement,
+    statement_count
+};
 
 struct StatementText {
     const char* sql;  ///< %s is the quoted schema
@@ -77,7 +84,8 @@ const char* schema_name(Oid function) {
     return pg::call([&] {
         const char* const name = get_namespace_name(get_func_namespace(function));
         if (name == nullptr) {
-            ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("extension pg_idempotency is no longer installed")));
+            ereport(ERROR,
+                    (errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("extension pg_idempotency is no longer installed")));
         }
         return name;
     });
@@ -108,7 +116,8 @@ SPIPlanPtr plan_of(Statement statement) {
         const StatementText& text = statement_texts[statement];
         pg::call([&] {
             const char* const schema = quote_identifier(kept_schema);
-            SPIPlanPtr plan = SPI_prepare(psprintf(text.sql, schema), text.parameters, const_cast<Oid*>(text.types.data()));
+            SPIPlanPtr plan =
+                SPI_prepare(psprintf(text.sql, schema), text.parameters, const_cast<Oid*>(text.types.data()));
             if (plan == nullptr) {
                 elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
             }
@@ -154,7 +163,8 @@ bool shows_unexpected_table(int sqlstate) {
     }
     if (!in_trigger && shows_unexpected_table(error.sqlstate())) {
         const char* const message = error.data() != nullptr ? error.data()->message : "out of memory";
-        const bool missing = error.sqlstate() == ERRCODE_UNDEFINED_TABLE || error.sqlstate() == ERRCODE_INVALID_SCHEMA_NAME;
+        const bool missing =
+            error.sqlstate() == ERRCODE_UNDEFINED_TABLE || error.sqlstate() == ERRCODE_INVALID_SCHEMA_NAME;
         pg::fail(sqlstates::table_not_expected,
                  missing ? std::string("table idempotency_keys is missing")
                          : std::string("table idempotency_keys is not the expected one"),
@@ -220,9 +230,12 @@ constexpr char null_flag(bool is_null) { return is_null ? 'n' : ' '; }
 constexpr int insert_tries_max = 1000;
 
 bool insert(const NewKey& key) {
-    const std::array values{pg::uuid_datum(key.principal_id), pg::uuid_datum(key.key),
-                            key.action,                       key.request_sha256,
-                            TimestampTzGetDatum(key.created_at), TimestampTzGetDatum(key.expires_at)};
+    const std::array values{pg::uuid_datum(key.principal_id),
+                            pg::uuid_datum(key.key),
+                            key.action,
+                            key.request_sha256,
+                            TimestampTzGetDatum(key.created_at),
+                            TimestampTzGetDatum(key.expires_at)};
     return run(insert_statement, values) == 1;
 }
 
@@ -241,7 +254,8 @@ bool insert_completed(const NewKey& key, const StoredAnswer& answer) {
 }
 
 void remove_expired(const NewKey& key) {
-    const std::array values{pg::uuid_datum(key.principal_id), pg::uuid_datum(key.key), TimestampTzGetDatum(key.created_at)};
+    const std::array values{pg::uuid_datum(key.principal_id), pg::uuid_datum(key.key),
+                            TimestampTzGetDatum(key.created_at)};
     run(remove_expired_statement, values);
 }
 
@@ -274,7 +288,8 @@ std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key) 
     return found;
 }
 
-std::optional<StoredKey> Store::insert_or_find(const NewKey& key, const StoredAnswer* answer, const Overlap& overlap) const {
+std::optional<StoredKey> Store::insert_or_find(const NewKey& key, const StoredAnswer* answer,
+                                               const Overlap& overlap) const {
     for (int tries = 0; tries < insert_tries_max; ++tries) {
         if (answer == nullptr ? insert(key) : insert_completed(key, *answer)) {
             return std::nullopt;
@@ -292,7 +307,8 @@ std::optional<StoredKey> Store::insert_or_find(const NewKey& key, const StoredAn
              "Look for a trigger, rule or row-level security policy on the table that hides or drops rows.");
 }
 
-std::optional<StoredAnswer> Store::complete(const Uuid& principal_id, const Uuid& key, const StoredAnswer& answer) const {
+std::optional<StoredAnswer> Store::complete(const Uuid& principal_id, const Uuid& key,
+                                            const StoredAnswer& answer) const {
     const std::array values{pg::uuid_datum(principal_id), pg::uuid_datum(key), Int16GetDatum(answer.status),
                             answer.body.value_or(Datum{}),
                             answer.resource_id ? pg::uuid_datum(*answer.resource_id) : Datum{}};

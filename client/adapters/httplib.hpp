@@ -36,7 +36,8 @@ public:
 
     /// For httplib's set_pre_routing_handler. A request with neither Content-Length nor Transfer-Encoding has no body (RFC 9112
     /// section 6.3); httplib would wait for one until its read timeout, and answer 400.
-    static httplib::Server::HandlerResponse expect_no_body_without_length(const httplib::Request& request, httplib::Response&) {
+    static httplib::Server::HandlerResponse expect_no_body_without_length(const httplib::Request& request,
+                                                                          httplib::Response&) {
         if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) {
             // httplib made the request as a plain object and reads this field next; there is no other way to tell it.
             const_cast<httplib::Request&>(request).headers.emplace("Content-Length", "0");

@@ -151,7 +151,9 @@ bool CanonicalJson::MemberOrder::order_anew(const Member* members, std::size_t c
         return before(members[a.member], members[b.member]);
     };
     constexpr std::size_t first_width = 16;
-    const auto at = [count](std::vector<Name>& of, std::size_t i) { return of.begin() + static_cast<std::ptrdiff_t>(std::min(i, count)); };
+    const auto at = [count](std::vector<Name>& of, std::size_t i) {
+        return of.begin() + static_cast<std::ptrdiff_t>(std::min(i, count));
+    };
     for (std::size_t i = 0; i < count; i += first_width) {
         std::sort(at(names, i), at(names, i + first_width), comes_before);
     }
@@ -159,7 +161,8 @@ bool CanonicalJson::MemberOrder::order_anew(const Member* members, std::size_t c
         std::vector<Name>& merged = target_.merged_names_;
         merged.resize(count);
         for (std::size_t i = 0; i < count; i += 2 * width) {
-            std::merge(at(names, i), at(names, i + width), at(names, i + width), at(names, i + 2 * width), at(merged, i), comes_before);
+            std::merge(at(names, i), at(names, i + width), at(names, i + width), at(names, i + 2 * width),
+                       at(merged, i), comes_before);
             if (check.stopped()) {
                 return false;
             }
@@ -176,9 +179,10 @@ CanonicalJsonError CanonicalJson::MemberOrder::sort(std::size_t first, CancelChe
         if (!order_anew(members, count, check)) {
             return CanonicalJsonError::cancelled;
         }
-        const auto same = std::adjacent_find(target_.names_.begin(), target_.names_.end(), [&](const Name& a, const Name& b) {
-            return a.prefix == b.prefix && name_of(members[a.member]) == name_of(members[b.member]);
-        });
+        const auto same =
+            std::adjacent_find(target_.names_.begin(), target_.names_.end(), [&](const Name& a, const Name& b) {
+                return a.prefix == b.prefix && name_of(members[a.member]) == name_of(members[b.member]);
+            });
         if (same != target_.names_.end()) {
             target_.error_offset_ = std::max(members[same[0].member].offset, members[same[1].member].offset);
             return CanonicalJsonError::duplicate_member;
@@ -205,7 +209,8 @@ CanonicalJsonError CanonicalJson::write(std::string_view document, std::string& 
 
 /// Copies the first `size` bytes of text_ to `output`, the members of every object in their canonical order. Moving them
 /// once, here, and not when their object closes, keeps deep nesting from moving the same bytes at every level.
-CanonicalJsonError CanonicalJson::write_in_order(std::size_t size, std::string& output, const CanonicalJsonOptions& options) {
+CanonicalJsonError CanonicalJson::write_in_order(std::size_t size, std::string& output,
+                                                 const CanonicalJsonOptions& options) {
     CancelCheck check(options);
     output.resize(size + json_bytes::slack);
     const char* const text = text_.data();
@@ -215,7 +220,8 @@ CanonicalJsonError CanonicalJson::write_in_order(std::size_t size, std::string& 
     std::size_t next_object = 0;
     writing_.clear();
     for (;;) {
-        while (next_object < objects_.size() && objects_[next_object].members == 0 && objects_[next_object].begin < end) {
+        while (next_object < objects_.size() && objects_[next_object].members == 0 &&
+               objects_[next_object].begin < end) {
             ++next_object;
         }
         const char* const before = out;

@@ -100,7 +100,8 @@ private:
         std::size_t member;  ///< index in the object
     };
 
-    [[nodiscard]] CanonicalJsonError write_in_order(std::size_t size, std::string& output, const CanonicalJsonOptions& options);
+    [[nodiscard]] CanonicalJsonError write_in_order(std::size_t size, std::string& output,
+                                                    const CanonicalJsonOptions& options);
     void keep_small_buffers();
 
     std::size_t error_offset_ = 0;

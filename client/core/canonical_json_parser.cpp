@@ -191,7 +191,8 @@ CanonicalJson::Parser::Cursor CanonicalJson::Parser::member_name(Cursor at) {
                                  : is_plain ? MemberOrder::prefix_of_plain(name, size)
                                             : MemberOrder::prefix_of({name, size});
     std::vector<Member>& members = target_.open_members_;
-    members.push_back({{begin, 0, target_.objects_.size()}, size, static_cast<std::size_t>(source - 1 - begin_), prefix, is_plain});
+    members.push_back(
+        {{begin, 0, target_.objects_.size()}, size, static_cast<std::size_t>(source - 1 - begin_), prefix, is_plain});
     if (object.in_order && members.size() - object.first_member > 1) {
         object.in_order = MemberOrder(target_).before(members[members.size() - 2], members.back());
     }
@@ -307,8 +308,8 @@ CanonicalJson::Parser::Cursor CanonicalJson::Parser::escape(Cursor at, bool& is_
     at.in = begin + 6;
     if (code_point >= 0xD800 && code_point <= 0xDFFF) {
         std::uint32_t low = 0;
-        const bool is_pair = code_point < 0xDC00 && byte(at.in) == '\\' && byte(at.in + 1) == 'u' && read_hex4(at.in + 2, low) &&
-                             low >= 0xDC00 && low <= 0xDFFF;
+        const bool is_pair = code_point < 0xDC00 && byte(at.in) == '\\' && byte(at.in + 1) == 'u' &&
+                             read_hex4(at.in + 2, low) && low >= 0xDC00 && low <= 0xDFFF;
         if (!is_pair) {
             return fail(Error::lone_surrogate, begin);
         }
@@ -324,7 +325,9 @@ CanonicalJson::Parser::Cursor CanonicalJson::Parser::escape(Cursor at, bool& is_
     constexpr std::string_view short_forms = "uuuuuuuubtnufr";  // of U+0000 to U+000D
     is_plain = false;
     *at.out++ = '\\';
-    const char form = code_point >= 0x20 ? static_cast<char>(code_point) : code_point < short_forms.size() ? short_forms[code_point] : 'u';
+    const char form = code_point >= 0x20                ? static_cast<char>(code_point)
+                      : code_point < short_forms.size() ? short_forms[code_point]
+                                                        : 'u';
     *at.out++ = form;
     if (form == 'u') {
         *at.out++ = '0';
@@ -334,7 +337,6 @@ CanonicalJson::Parser::Cursor CanonicalJson::Parser::escape(Cursor at, bool& is_
     }
     return at;
 }
-
 
 inline CanonicalJson::Parser::Cursor CanonicalJson::Parser::number(Cursor at) {
     const char* const begin = at.in;
@@ -373,7 +375,8 @@ inline CanonicalJson::Parser::Cursor CanonicalJson::Parser::number(Cursor at) {
     }
     const auto size = static_cast<std::size_t>(in - begin);
     if (is_canonical) {
-        if (constexpr std::size_t longest = 2 * json_bytes::block_size; end_ - begin >= static_cast<std::ptrdiff_t>(longest)) {
+        if (constexpr std::size_t longest = 2 * json_bytes::block_size;
+            end_ - begin >= static_cast<std::ptrdiff_t>(longest)) {
             std::memcpy(at.out, begin, longest);  // a fixed size is faster
         } else {
             std::memcpy(at.out, begin, size);

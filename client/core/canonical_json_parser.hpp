@@ -70,7 +70,11 @@ private:
 class CanonicalJson::Parser {
 public:
     Parser(CanonicalJson& target, std::string_view document, const CanonicalJsonOptions& options) noexcept
-        : target_(target), options_(options), begin_(document.data()), end_(document.data() + document.size()), check_(options) {}
+        : target_(target),
+          options_(options),
+          begin_(document.data()),
+          end_(document.data() + document.size()),
+          check_(options) {}
 
     /// @return none, and then size() bytes of text_ hold the document
     [[nodiscard]] CanonicalJsonError parse();
@@ -98,7 +102,9 @@ private:
     [[nodiscard]] bool read_hex4(const char* in, std::uint32_t& code_unit) const noexcept;
 
     [[nodiscard]] char byte(const char* in) const noexcept { return in != end_ ? *in : '\0'; }
-    [[nodiscard]] std::size_t written(Cursor at) const noexcept { return static_cast<std::size_t>(at.out - target_.text_.data()); }
+    [[nodiscard]] std::size_t written(Cursor at) const noexcept {
+        return static_cast<std::size_t>(at.out - target_.text_.data());
+    }
     [[nodiscard]] bool go_on(const char* in) noexcept { return end_ - in > check_at_rest_ || ask(in); }
     [[nodiscard]] bool ask(const char* in) noexcept;
     Cursor fail(CanonicalJsonError error, const char* in) noexcept;

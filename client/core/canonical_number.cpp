@@ -30,7 +30,7 @@ struct Decimal {
     std::int64_t point = 0;
     std::size_t count = 0;
     bool negative = false;
-    bool cut = false;  ///< there were more digits than are kept, not all zero
+    bool cut = false;                  ///< there were more digits than are kept, not all zero
     char digits[deciding_digits + 1];  // uninitialised: only the first `count` are used
 };
 

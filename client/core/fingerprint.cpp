@@ -27,7 +27,9 @@ public:
     Digest() noexcept : context_(EVP_MD_CTX_new()) {
         ok_ = context_ && EVP_DigestInit_ex2(context_.get(), sha256(), nullptr) == 1;
     }
-    void add(std::string_view bytes) noexcept { ok_ = ok_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1; }
+    void add(std::string_view bytes) noexcept {
+        ok_ = ok_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
+    }
     [[nodiscard]] std::optional<Fingerprint> finish() noexcept {
         Fingerprint value{};
         ok_ = ok_ && EVP_DigestFinal_ex(context_.get(), value.data(), nullptr) == 1;
@@ -67,7 +69,8 @@ std::string padded_key(std::string_view key, unsigned char pad) {
 
 }  // namespace
 
-std::optional<std::string_view> Fingerprinter::canonical_body(std::string_view body, const CanonicalJsonOptions& options) {
+std::optional<std::string_view> Fingerprinter::canonical_body(std::string_view body,
+                                                              const CanonicalJsonOptions& options) {
     body_error_ = CanonicalJsonError::none;
     if (body.empty()) {
         return body;

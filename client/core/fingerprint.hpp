@@ -24,8 +24,8 @@ public:
     /// @param path   escaped, as sent, without query, e.g. "/api/v1/orders"
     /// @param body   the whole body; empty when there is none
     /// @return the fingerprint, or nothing when options.cancelled asked to stop or OpenSSL failed
-    [[nodiscard]] std::optional<Fingerprint> compute(std::string_view method, std::string_view path, std::string_view body,
-                                                     const CanonicalJsonOptions& options = {});
+    [[nodiscard]] std::optional<Fingerprint> compute(std::string_view method, std::string_view path,
+                                                     std::string_view body, const CanonicalJsonOptions& options = {});
 
     /// The same with HMAC-SHA-256 (RFC 2104) under `hmac_key` in place of SHA-256, so that the stored value of a short body is no
     /// oracle for who does not hold the key.
@@ -37,7 +37,8 @@ public:
     [[nodiscard]] CanonicalJsonError body_error() const noexcept { return body_error_; }
 
 private:
-    [[nodiscard]] std::optional<std::string_view> canonical_body(std::string_view body, const CanonicalJsonOptions& options);
+    [[nodiscard]] std::optional<std::string_view> canonical_body(std::string_view body,
+                                                                 const CanonicalJsonOptions& options);
 
     CanonicalJson canonical_json_;
     std::string canonical_body_;

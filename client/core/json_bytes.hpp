@@ -65,7 +65,9 @@ using Block = signed char __attribute__((vector_size(block_size)));
         const std::uint64_t backslash = word ^ ones * '\\';
         // A subtraction borrows into the high bit of a byte that is too small. It may also mark plain bytes after a marked one.
         if ((((quote - ones) | (backslash - ones) | (word - ones * 0x20) | word) & highs) != 0) {
-            const auto is_plain = [](char c) { return c >= 0x20 && static_cast<unsigned char>(c) < 0x80 && c != '"' && c != '\\'; };
+            const auto is_plain = [](char c) {
+                return c >= 0x20 && static_cast<unsigned char>(c) < 0x80 && c != '"' && c != '\\';
+            };
             while (is_plain(in[i])) {
                 ++i;
             }

@@ -20,7 +20,8 @@ json parsed(std::string_view text) { return json::parse(text, nullptr, false); }
 /// Errors of the server that pass: it is shutting down or starting, out of resources, a standby, or a statement took too long.
 bool is_passing(std::string_view sqlstate) {
     constexpr std::string_view classes[] = {"08", "53", "57"};
-    return sqlstate == "25006" || std::ranges::any_of(classes, [&](auto prefix) { return sqlstate.starts_with(prefix); });
+    return sqlstate == "25006" ||
+           std::ranges::any_of(classes, [&](auto prefix) { return sqlstate.starts_with(prefix); });
 }
 
 }  // namespace
@@ -44,7 +45,12 @@ Problem missing_key() {
 }
 
 Problem body_too_large(std::size_t limit) {
-    return {413, "content_too_large", "Content too large", "The body may have " + std::to_string(limit) + " bytes at most.", {}, {}};
+    return {413,
+            "content_too_large",
+            "Content too large",
+            "The body may have " + std::to_string(limit) + " bytes at most.",
+            {},
+            {}};
 }
 
 Problem key_reuse() {
@@ -70,7 +76,8 @@ Problem unknown_principal() {
 }
 
 Problem internal_error() {
-    return {500, "internal_error", "Internal error", "Something went wrong on the server; nothing was changed.", {}, {}};
+    return {500, "internal_error", "Internal error", "Something went wrong on the server; nothing was changed.", {},
+            {}};
 }
 
 Problem service_unavailable() {
@@ -167,12 +174,9 @@ bool is_one_time_secret(const Answer& answer) {
 http::Response replay(const Answer& answer, const Operation& operation, const std::string& correlation_id) {
     http::Response response;
     if (is_one_time_secret(answer)) {
-        const Problem secret{409,
-                             "conflict",
-                             "Conflict",
-                             "The first answer carried a secret that is shown once, so it was not kept.",
-                             {},
-                             {{"reason", "one_time_secret"}, {"hint", "create a new one"}}};
+        const Problem secret{409,        "conflict",
+                             "Conflict", "The first answer carried a secret that is shown once, so it was not kept.",
+                             {},         {{"reason", "one_time_secret"}, {"hint", "create a new one"}}};
         response = secret.to_response(correlation_id);
     } else {
         response.status = answer.status;

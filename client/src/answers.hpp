@@ -49,7 +49,8 @@ void set_derived_headers(http::Response& response, const Operation& operation, c
 inline constexpr const char* one_time_secret_body = R"({"one_time_secret": true})";
 
 /// A stored answer given again (the seed's "Replay").
-[[nodiscard]] http::Response replay(const Answer& answer, const Operation& operation, const std::string& correlation_id);
+[[nodiscard]] http::Response replay(const Answer& answer, const Operation& operation,
+                                    const std::string& correlation_id);
 
 /// Whether this is what is stored in place of a secret.
 [[nodiscard]] bool is_one_time_secret(const Answer& answer);

@@ -143,9 +143,11 @@ idempotency_result idempotency_canonical_json(const char* document, size_t size,
 void idempotency_free(char* canonical) { std::free(canonical); }
 
 idempotency_result idempotency_fingerprint(const char* method, const char* path, const void* body, size_t body_size,
-                                           unsigned flags, unsigned char* fingerprint, idempotency_result* body_result) {
+                                           unsigned flags, unsigned char* fingerprint,
+                                           idempotency_result* body_result) {
     const std::optional<CanonicalJsonOptions> options = options_of(flags);
-    if (!options || method == nullptr || path == nullptr || (body == nullptr && body_size > 0) || fingerprint == nullptr) {
+    if (!options || method == nullptr || path == nullptr || (body == nullptr && body_size > 0) ||
+        fingerprint == nullptr) {
         return IDEMPOTENCY_INVALID_ARGUMENT;
     }
     return hand_out(fingerprint, body_result, [&](Fingerprinter& fingerprinter) {
@@ -162,7 +164,8 @@ idempotency_result idempotency_fingerprint_keyed(const void* hmac_key, size_t hm
         return IDEMPOTENCY_INVALID_ARGUMENT;
     }
     return hand_out(fingerprint, body_result, [&](Fingerprinter& fingerprinter) {
-        return fingerprinter.compute_keyed(view_of(hmac_key, hmac_key_size), method, path, view_of(body, body_size), *options);
+        return fingerprinter.compute_keyed(view_of(hmac_key, hmac_key_size), method, path, view_of(body, body_size),
+                                           *options);
     });
 }
 

@@ -65,7 +65,8 @@ Connection::Connection(const std::string& conninfo, Clock::time_point deadline) 
         status = PQconnectPoll(handle);
     }
     // Notices go to the application's log only when it asks libpq for them.
-    PQsetNoticeProcessor(handle, [](void*, const char*) {}, nullptr);
+    PQsetNoticeProcessor(
+        handle, [](void*, const char*) {}, nullptr);
 }
 
 Connection::Connection(Connection&&) noexcept = default;

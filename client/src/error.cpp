@@ -33,7 +33,8 @@ ConnectionLost::ConnectionLost(const std::string& message, bool in_doubt)
 
 bool ConnectionLost::retryable() const noexcept { return !in_doubt_; }
 
-KeyNotStarted::KeyNotStarted() : Error(std::string(sqlstate::key_not_in_progress), "this transaction did not start the key") {}
+KeyNotStarted::KeyNotStarted()
+    : Error(std::string(sqlstate::key_not_in_progress), "this transaction did not start the key") {}
 
 Unavailable::Unavailable(const std::string& message) : Error(cannot_connect, message) {}
 

@@ -9,9 +9,7 @@ namespace {
 
 constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool same_name(std::string_view a, std::string_view b) noexcept {
-    return std::ranges::equal(a, b, {}, lower, lower);
-}
+bool same_name(std::string_view a, std::string_view b) noexcept { return std::ranges::equal(a, b, {}, lower, lower); }
 
 }  // namespace
 

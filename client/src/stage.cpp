@@ -45,8 +45,8 @@ constexpr std::string_view foreign_key_violation = "23503";
 
 }  // namespace
 
-Context::Context(Transaction& transaction, const Operation& operation, const Actor& actor, const std::string& correlation_id,
-                 int attempt, Finish finish)
+Context::Context(Transaction& transaction, const Operation& operation, const Actor& actor,
+                 const std::string& correlation_id, int attempt, Finish finish)
     : transaction_(transaction),
       operation_(operation),
       actor_(actor),
@@ -82,7 +82,9 @@ private:
     };
 
     [[nodiscard]] Observer& observer() const { return stage_.observer_; }
-    [[nodiscard]] http::Response problem(const Problem& problem) const { return answers::to_response(problem, correlation_id_); }
+    [[nodiscard]] http::Response problem(const Problem& problem) const {
+        return answers::to_response(problem, correlation_id_);
+    }
 
     http::Response guarded_answer() {
         try {
@@ -123,7 +125,8 @@ private:
         const std::vector<std::string>& hmac_keys = stage_.options_.fingerprint_keys;
         for (std::size_t i = 0;; ++i) {
             const bool last = i + 1 >= hmac_keys.size();
-            const KeyedRequest request{*actor_.principal_id, key, operation_.action, fingerprint(hmac_keys, i), stage_.options_.key_ttl};
+            const KeyedRequest request{*actor_.principal_id, key, operation_.action, fingerprint(hmac_keys, i),
+                                       stage_.options_.key_ttl};
             std::optional<http::Response> response =
                 run([&](const Attempt& attempt) { return keyed_attempt(attempt, request, last); }, true);
             if (response) {
@@ -135,9 +138,10 @@ private:
     [[nodiscard]] Fingerprint fingerprint(const std::vector<std::string>& hmac_keys, std::size_t i) const {
         thread_local Fingerprinter fingerprinter;
         const CanonicalJsonOptions options{.exact_numbers = stage_.options_.exact_numbers, .cancelled = nullptr};
-        const auto value = hmac_keys.empty()
-                               ? fingerprinter.compute(request_.method, request_.path(), request_.body, options)
-                               : fingerprinter.compute_keyed(hmac_keys[i], request_.method, request_.path(), request_.body, options);
+        const auto value =
+            hmac_keys.empty()
+                ? fingerprinter.compute(request_.method, request_.path(), request_.body, options)
+                : fingerprinter.compute_keyed(hmac_keys[i], request_.method, request_.path(), request_.body, options);
         if (!value) {
             throw std::runtime_error("OpenSSL could not compute SHA-256");
         }
@@ -145,10 +149,12 @@ private:
     }
 
     /// @return what the last attempt returned
-    std::optional<http::Response> run(const std::function<std::optional<http::Response>(const Attempt&)>& attempt, bool has_key) {
+    std::optional<http::Response> run(const std::function<std::optional<http::Response>(const Attempt&)>& attempt,
+                                      bool has_key) {
         std::optional<http::Response> response;
         run_attempts(
-            stage_.source_, stage_.options_.unit_of_work, deadline_, [&](const Attempt& current) { response = attempt(current); },
+            stage_.source_, stage_.options_.unit_of_work, deadline_,
+            [&](const Attempt& current) { response = attempt(current); },
             [&](const Error& error) {
                 // With a key, a commit in doubt is resolved by beginning again; without one nobody can tell.
                 const bool again = error.retryable() || (has_key && error.in_doubt());
@@ -194,7 +200,8 @@ private:
         try {
             if (operation_.deferred) {
                 stage_.store_.begin_deferred(attempt.transaction, keyed);
-            } else if (const BeginResult begun = stage_.store_.begin(attempt.transaction, keyed); begun.outcome != Outcome::started) {
+            } else if (const BeginResult begun = stage_.store_.begin(attempt.transaction, keyed);
+                       begun.outcome != Outcome::started) {
                 return not_started(begun, tell_reuse);
             }
         } catch (const Error& error) {
@@ -266,8 +273,8 @@ private:
         if (is_success(response.status)) {
             return complete(attempt, keyed, std::move(response), context.one_time_secret_marked());
         }
-        const bool final = is_final_error(response.status) &&
-                           answers::problem_code(response) != answers::request_in_progress().code;
+        const bool final =
+            is_final_error(response.status) && answers::problem_code(response) != answers::request_in_progress().code;
         note_started_if_deferred();
         if (!final) {
             observer().not_stored(operation_.action, response.status);
@@ -341,7 +348,8 @@ private:
     http::Response save_final(const Attempt& attempt, const KeyedRequest& keyed, http::Response response) {
         const std::optional<Answer> answer = answers::to_store(response);
         if (!answer || response.body.size() > stage_.options_.response_limit) {
-            observer().failed(operation_.action, "a final error was not stored: it is not JSON, or larger than response_limit");
+            observer().failed(operation_.action,
+                              "a final error was not stored: it is not JSON, or larger than response_limit");
             return response;
         }
         try {
@@ -370,8 +378,9 @@ private:
     /// came first, and its answer is the one.
     http::Response committed(const Answer& stored) {
         const InDoubt ours = *std::exchange(in_doubt_, std::nullopt);
-        const bool same = !ours.response || (stored.status == ours.answer.status && stored.resource_id == ours.answer.resource_id &&
-                                             stored.body.has_value() == ours.answer.body.has_value());
+        const bool same =
+            !ours.response || (stored.status == ours.answer.status && stored.resource_id == ours.answer.resource_id &&
+                               stored.body.has_value() == ours.answer.body.has_value());
         observer().in_doubt(operation_.action, same);
         if (!same || !ours.response || !stored.resource_id) {
             return replayed(stored);
@@ -429,8 +438,7 @@ http::Response Stage::handle(const Operation& operation, const Authenticate& aut
 
 http::Response Stage::refuse(const http::Request& request, const Problem& problem) const {
     static const Operation none;
-    return handle(
-        none, [&](const http::Request&) { return problem; }, request, {});
+    return handle(none, [&](const http::Request&) { return problem; }, request, {});
 }
 
 }  // namespace idempotency

@@ -116,23 +116,25 @@ bool Store::started(const Result& claim) { return claim.get(0, 0) == "started"; 
 
 std::optional<std::string> Store::complete(Transaction& transaction, const KeyedRequest& request,
                                            const Answer& answer) const {
-    return text(Transaction::Control::execute(transaction, complete_, complete_parameters(request, answer), prepared_), 0);
+    return text(Transaction::Control::execute(transaction, complete_, complete_parameters(request, answer), prepared_),
+                0);
 }
 
 std::optional<std::string> Store::complete_and_commit(Transaction& transaction, const KeyedRequest& request,
                                                       const Answer& answer) const {
-    return text(Transaction::Control::execute_and_commit(transaction, complete_, complete_parameters(request, answer), prepared_),
+    return text(Transaction::Control::execute_and_commit(transaction, complete_, complete_parameters(request, answer),
+                                                         prepared_),
                 0);
 }
 
-std::optional<Answer> Store::finish_with(Transaction& transaction, const KeyedRequest& request, std::string_view statement,
-                                         std::vector<Parameter> parameters) const {
+std::optional<Answer> Store::finish_with(Transaction& transaction, const KeyedRequest& request,
+                                         std::string_view statement, std::vector<Parameter> parameters) const {
     const std::string principal = "$" + std::to_string(parameters.size() + 1);
     const std::string key = "$" + std::to_string(parameters.size() + 2);
     parameters.emplace_back(request.principal_id);
     parameters.emplace_back(request.key);
-    const std::string sql = "WITH answer (status, body, resource_id) AS (" + std::string(statement) + ") SELECT status, " +
-                            complete_function_ + "(" + principal + "::uuid, " + key +
+    const std::string sql = "WITH answer (status, body, resource_id) AS (" + std::string(statement) +
+                            ") SELECT status, " + complete_function_ + "(" + principal + "::uuid, " + key +
                             "::uuid, status, body, resource_id), resource_id FROM answer";
     try {
         const Result row = Transaction::Control::execute_and_commit(transaction, sql, std::move(parameters), prepared_);

@@ -94,7 +94,8 @@ std::optional<std::string_view> Result::get(std::size_t row, std::size_t column)
     if (PQgetisnull(result_.get(), r, c) != 0) {
         return std::nullopt;
     }
-    return std::string_view(PQgetvalue(result_.get(), r, c), static_cast<std::size_t>(PQgetlength(result_.get(), r, c)));
+    return std::string_view(PQgetvalue(result_.get(), r, c),
+                            static_cast<std::size_t>(PQgetlength(result_.get(), r, c)));
 }
 
 std::uint64_t Result::affected() const noexcept { return std::strtoull(PQcmdTuples(result_.get()), nullptr, 10); }
@@ -215,10 +216,11 @@ Transaction::Control::Sent Transaction::Control::send(Connection& owner, const s
                 known = prepared.emplace(statement.sql, name).first;
                 sent.newly_prepared.emplace_back(answers++, statement.sql);
             }
-            ok = ok && PQsendQueryPrepared(connection, known->second.c_str(), count, values.data(), nullptr, nullptr, 0) == 1;
+            ok = ok &&
+                 PQsendQueryPrepared(connection, known->second.c_str(), count, values.data(), nullptr, nullptr, 0) == 1;
         } else {
-            ok = ok && PQsendQueryParams(connection, statement.sql.c_str(), count, nullptr, values.data(), nullptr, nullptr,
-                                         0) == 1;
+            ok = ok && PQsendQueryParams(connection, statement.sql.c_str(), count, nullptr, values.data(), nullptr,
+                                         nullptr, 0) == 1;
         }
         sent.answer_of.push_back(answers++);
     }

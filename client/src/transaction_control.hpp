@@ -23,17 +23,21 @@ public:
     [[nodiscard]] static Transaction reopen(Transaction& before, std::chrono::milliseconds lock_timeout);
 
     /// Lets the claim of a key travel with the next statement.
-    static void queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters, bool prepared);
+    static void queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters,
+                            bool prepared);
 
     /// Runs the claim of a key now.
     /// @return its row, whatever its outcome
     static Result claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters, bool prepared);
 
     /// The row of a queued claim that did not start the key.
-    [[nodiscard]] static const std::optional<Result>& refused(const Transaction& transaction) noexcept { return transaction.refused_; }
+    [[nodiscard]] static const std::optional<Result>& refused(const Transaction& transaction) noexcept {
+        return transaction.refused_;
+    }
 
     /// As Transaction::execute, parsing the statement once a connection when `prepared`.
-    static Result execute(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters, bool prepared);
+    static Result execute(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters,
+                          bool prepared);
 
     /// The statement and COMMIT in one round trip. When nothing of the transaction was sent yet, all of it is one round trip, in the implicit
     /// transaction that the server runs between two synchronisation points.

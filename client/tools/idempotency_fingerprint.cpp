@@ -51,12 +51,14 @@ std::string to_hex(const Fingerprint& value) {
     return text;
 }
 
-std::string explanation(const std::string& body, CanonicalJsonError error, std::size_t offset, std::size_t canonical_size) {
+std::string explanation(const std::string& body, CanonicalJsonError error, std::size_t offset,
+                        std::size_t canonical_size) {
     if (body.empty()) {
         return "body: none, so that nothing of it is covered";
     }
     if (error == CanonicalJsonError::none) {
-        return "body: its canonical JSON (RFC 8785), " + std::to_string(canonical_size) + " bytes of " + std::to_string(body.size());
+        return "body: its canonical JSON (RFC 8785), " + std::to_string(canonical_size) + " bytes of " +
+               std::to_string(body.size());
     }
     return "body: its " + std::to_string(body.size()) + " raw bytes, because of byte " + std::to_string(offset) + ": " +
            std::string(to_string(error));
@@ -74,10 +76,12 @@ int run(const Arguments& arguments) {
     const idempotency::CanonicalJsonOptions options{.exact_numbers = arguments.exact_numbers, .cancelled = nullptr};
     CanonicalJson canonical_json;
     std::string canonical;
-    const CanonicalJsonError error = body->empty() ? CanonicalJsonError::none : canonical_json.write(*body, canonical, options);
+    const CanonicalJsonError error =
+        body->empty() ? CanonicalJsonError::none : canonical_json.write(*body, canonical, options);
     if (arguments.canonical) {
         if (error != CanonicalJsonError::none) {
-            return refuse("no canonical form: byte " + std::to_string(canonical_json.error_offset()) + ": " + std::string(to_string(error)));
+            return refuse("no canonical form: byte " + std::to_string(canonical_json.error_offset()) + ": " +
+                          std::string(to_string(error)));
         }
         std::cout << canonical << std::flush;
         return 0;
@@ -112,17 +116,23 @@ std::string check_path(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"Prints the fingerprint of a request: what pg_idempotency compares to tell a repeat from a reused key.",
-                 "idempotency-fingerprint"};
+    CLI::App app{
+        "Prints the fingerprint of a request: what pg_idempotency compares to tell a repeat from a reused key.",
+        "idempotency-fingerprint"};
     Arguments arguments;
     const auto not_empty = [](const std::string& text) { return text.empty() ? "must not be empty" : ""; };
     app.add_option("METHOD", arguments.method, "the method, in any case")->required()->check(not_empty);
-    app.add_option("PATH", arguments.path, "the escaped path as it is sent, without query")->required()->check(check_path);
+    app.add_option("PATH", arguments.path, "the escaped path as it is sent, without query")
+        ->required()
+        ->check(check_path);
     app.add_option("FILE", arguments.file, "the body; standard input when left out or -");
-    app.add_flag("--canonical", arguments.canonical, "print the canonical body and nothing else; exit 1 when it has none");
+    app.add_flag("--canonical", arguments.canonical,
+                 "print the canonical body and nothing else; exit 1 when it has none");
     app.add_flag("--explain", arguments.explain, "say which rule was used and why");
-    app.add_flag("--exact-numbers", arguments.exact_numbers, "a body with a number that a double changes has no canonical form");
-    app.add_option("--hmac-key-file", arguments.hmac_key_file, "HMAC-SHA-256 under the bytes of this file in place of SHA-256");
+    app.add_flag("--exact-numbers", arguments.exact_numbers,
+                 "a body with a number that a double changes has no canonical form");
+    app.add_option("--hmac-key-file", arguments.hmac_key_file,
+                   "HMAC-SHA-256 under the bytes of this file in place of SHA-256");
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp& help) {

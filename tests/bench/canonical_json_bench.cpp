@@ -66,15 +66,18 @@ void sha256_alone(const std::string& body) {
     static EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
     static EVP_MD_CTX* const context = EVP_MD_CTX_new();
     unsigned char value[32];
-    if (EVP_DigestInit_ex2(context, algorithm, nullptr) != 1 || EVP_DigestUpdate(context, body.data(), body.size()) != 1 ||
-        EVP_DigestFinal_ex(context, value, nullptr) != 1) {
+    if (EVP_DigestInit_ex2(context, algorithm, nullptr) != 1 ||
+        EVP_DigestUpdate(context, body.data(), body.size()) != 1 || EVP_DigestFinal_ex(context, value, nullptr) != 1) {
         fail("SHA-256");
     }
 }
 
 std::vector<Row> measure() {
-    std::vector<Row> rows{{"SHA-256 alone", {}},       {"canonicalise", {}},     {"canonicalise and hash", {}},
-                          {"nlohmann DOM parse", {}}, {"simdjson DOM parse", {}}};
+    std::vector<Row> rows{{"SHA-256 alone", {}},
+                          {"canonicalise", {}},
+                          {"canonicalise and hash", {}},
+                          {"nlohmann DOM parse", {}},
+                          {"simdjson DOM parse", {}}};
     for (const Size& size : sizes) {
         const std::string body = idempotency::bench::order_body(size.bytes);
         CanonicalJson canonical_json;
@@ -83,28 +86,29 @@ std::vector<Row> measure() {
         simdjson::dom::parser parser;
         const simdjson::padded_string padded(body);
         measure_by_turns(rows, {
-            [&] { sha256_alone(body); },
-            [&] {
-                if (canonical_json.write(body, canonical) != CanonicalJsonError::none) {
-                    fail("canonicalise");
-                }
-            },
-            [&] {
-                if (!fingerprinter.compute("POST", "/api/v1/orders", body) || fingerprinter.body_error() != CanonicalJsonError::none) {
-                    fail("fingerprint");
-                }
-            },
-            [&] {
-                if (nlohmann::json::parse(body).empty()) {
-                    fail("nlohmann");
-                }
-            },
-            [&] {
-                if (parser.parse(padded).error() != simdjson::SUCCESS) {
-                    fail("simdjson");
-                }
-            },
-        });
+                                   [&] { sha256_alone(body); },
+                                   [&] {
+                                       if (canonical_json.write(body, canonical) != CanonicalJsonError::none) {
+                                           fail("canonicalise");
+                                       }
+                                   },
+                                   [&] {
+                                       if (!fingerprinter.compute("POST", "/api/v1/orders", body) ||
+                                           fingerprinter.body_error() != CanonicalJsonError::none) {
+                                           fail("fingerprint");
+                                       }
+                                   },
+                                   [&] {
+                                       if (nlohmann::json::parse(body).empty()) {
+                                           fail("nlohmann");
+                                       }
+                                   },
+                                   [&] {
+                                       if (parser.parse(padded).error() != simdjson::SUCCESS) {
+                                           fail("simdjson");
+                                       }
+                                   },
+                               });
     }
     return rows;
 }

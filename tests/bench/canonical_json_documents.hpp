@@ -24,8 +24,9 @@ private:
 };
 
 inline std::string order_item(Numbers& numbers) {
-    static constexpr const char* names[] = {"Blue pencil, soft", "Paper A4 \\\"fine\\\"", "Caf\xC3\xA9 cup",
-                                            "Desk lamp", "Notebook\\n200 pages", "\xD0\x9B\xD0\xB0\xD0\xBC\xD0\xBF\xD0\xB0"};
+    static constexpr const char* names[] = {"Blue pencil, soft",    "Paper A4 \\\"fine\\\"",
+                                            "Caf\xC3\xA9 cup",      "Desk lamp",
+                                            "Notebook\\n200 pages", "\xD0\x9B\xD0\xB0\xD0\xBC\xD0\xBF\xD0\xB0"};
     // One after the other: the order of calls within one expression is the compiler's.
     const std::string id = std::to_string(numbers.below(1'000'000'000));
     const std::string name = names[numbers.below(6)];
@@ -35,14 +36,16 @@ inline std::string order_item(Numbers& numbers) {
     const std::string weight = std::to_string(numbers.below(30));
     const std::string grams = std::to_string(numbers.below(1000));
     const std::string gift = numbers.below(2) == 0 ? "true" : "false";
-    return R"({"sku": "SKU-)" + id + R"(", "name": ")" + name + R"(", "quantity": )" + quantity + R"(, "unit_price": )" + price + "." +
-           cents + R"(, "weight_kg": )" + weight + "." + grams + R"(, "gift": )" + gift + R"(, "note": null})";
+    return R"({"sku": "SKU-)" + id + R"(", "name": ")" + name + R"(", "quantity": )" + quantity +
+           R"(, "unit_price": )" + price + "." + cents + R"(, "weight_kg": )" + weight + "." + grams + R"(, "gift": )" +
+           gift + R"(, "note": null})";
 }
 
 /// An order of about `size` bytes: members in the order that an application writes them, which is not the canonical one.
 inline std::string order_body(std::size_t size) {
     Numbers numbers;
-    std::string body = R"({"customer": {"name": "A. Customer", "email": "customer@example.org", "id": 4711}, "currency": "EUR", "items": [)";
+    std::string body =
+        R"({"customer": {"name": "A. Customer", "email": "customer@example.org", "id": 4711}, "currency": "EUR", "items": [)";
     const std::string end = R"(], "total": 1249.50, "created_at": "2024-05-01T12:00:00Z", "channel": "web"})";
     for (bool first = true; first || body.size() + end.size() < size; first = false) {
         body += (first ? "" : ", ") + order_item(numbers);

@@ -33,8 +33,9 @@ bool same_value(const nlohmann::json& a, const nlohmann::json& b) {
         return false;
     }
     if (a.is_object()) {
-        return std::equal(a.items().begin(), a.items().end(), b.items().begin(),
-                          [](const auto& x, const auto& y) { return x.key() == y.key() && same_value(x.value(), y.value()); });
+        return std::equal(a.items().begin(), a.items().end(), b.items().begin(), [](const auto& x, const auto& y) {
+            return x.key() == y.key() && same_value(x.value(), y.value());
+        });
     }
     return a.is_array() ? std::equal(a.begin(), a.end(), b.begin(), same_value) : a == b;
 }
@@ -63,9 +64,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     expect(once == again, "buffers of earlier documents change no byte");
-    expect(exact_error == CanonicalJsonError::number_not_exact || (exact_error == CanonicalJsonError::none && with_exact == once),
+    expect(exact_error == CanonicalJsonError::number_not_exact ||
+               (exact_error == CanonicalJsonError::none && with_exact == once),
            "exact numbers change nothing else");
-    expect(fresh.write(once, again) == CanonicalJsonError::none && once == again, "the canonical form is a fixed point");
+    expect(fresh.write(once, again) == CanonicalJsonError::none && once == again,
+           "the canonical form is a fixed point");
     const auto given = nlohmann::json::parse(document, nullptr, false);
     const auto written = nlohmann::json::parse(once, nullptr, false);
     expect(given.is_discarded() || same_value(given, written), "the canonical form has the same value");

@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::abort();
     }
     const auto key = idempotency::parse_key(value);
-    if (key && (key->version() != 7 || !key->is_rfc9562() || idempotency::parse_key("\t\"" + key->to_string() + "\" ") != key)) {
+    if (key && (key->version() != 7 || !key->is_rfc9562() ||
+                idempotency::parse_key("\t\"" + key->to_string() + "\" ") != key)) {
         std::abort();
     }
     return 0;

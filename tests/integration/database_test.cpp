@@ -15,9 +15,13 @@ class DatabaseTest : public ::testing::Test {
 protected:
     /// Inserts keys that expired an hour ago, one second apart, the oldest first in key order.
     void insert_expired(int count) const {
-        database.value("INSERT INTO idempotency_keys (principal_id, key, action, request_sha256, expires_at)"
-                       " SELECT '" + principal + "', ('01890a5d-ac96-7b7c-8f89-' || lpad(n::text, 12, '0'))::uuid, 'x', sha256('x'),"
-                       " now() - interval '1 hour' + n * interval '1 second' FROM generate_series(1, " + std::to_string(count) + ") AS n");
+        database.value(
+            "INSERT INTO idempotency_keys (principal_id, key, action, request_sha256, expires_at)"
+            " SELECT '" +
+            principal +
+            "', ('01890a5d-ac96-7b7c-8f89-' || lpad(n::text, 12, '0'))::uuid, 'x', sha256('x'),"
+            " now() - interval '1 hour' + n * interval '1 second' FROM generate_series(1, " +
+            std::to_string(count) + ") AS n");
     }
     [[nodiscard]] std::string keys() const { return database.value("SELECT count(*) FROM idempotency_keys"); }
 
@@ -63,14 +67,16 @@ TEST_F(Migration, MatchesDataModel) {
 TEST_F(CleanupJob, DeletesExpiredInBatches) {
     insert_expired(25);
     database.value("UPDATE idempotency_keys SET expires_at = now() + interval '1 hour' WHERE key::text LIKE '%25'");
-    database.value("CREATE TABLE deletions (transaction_id xid8);"
-                   "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
-                   " 'BEGIN INSERT INTO deletions VALUES (pg_current_xact_id()); RETURN NULL; END';"
-                   "CREATE TRIGGER note AFTER DELETE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION note()");
+    database.value(
+        "CREATE TABLE deletions (transaction_id xid8);"
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN INSERT INTO deletions VALUES (pg_current_xact_id()); RETURN NULL; END';"
+        "CREATE TRIGGER note AFTER DELETE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION note()");
     database.value("CALL idempotency_cleanup(10)");
     EXPECT_EQ(keys(), "1");
-    EXPECT_EQ(database.value("SELECT string_agg(n::text, ' ') FROM (SELECT count(*) AS n FROM deletions GROUP BY transaction_id"
-                             " ORDER BY min(transaction_id)) AS batches"),
+    EXPECT_EQ(database.value(
+                  "SELECT string_agg(n::text, ' ') FROM (SELECT count(*) AS n FROM deletions GROUP BY transaction_id"
+                  " ORDER BY min(transaction_id)) AS batches"),
               "10 10 4");
 }
 
@@ -96,8 +102,10 @@ TEST_F(CleanupJob, StopsOnCancel) {
                 error = cancelled.what();
             }
         });
-        database.wait_until("SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'CALL%' AND wait_event_type = 'Lock'");
-        database.value("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL%' AND wait_event_type = 'Lock'");
+        database.wait_until(
+            "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'CALL%' AND wait_event_type = 'Lock'");
+        database.value(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL%' AND wait_event_type = 'Lock'");
         cleanup.wait();
     });
     EXPECT_THAT(error, ::testing::HasSubstr("canceling statement due to user request"));
@@ -121,14 +129,19 @@ TEST_F(CleanupJob, IsScheduledWithPgCronAndReplacesAnOlderOne) {
     // pg_cron lives in one database of the cluster: the one that the tests are given.
     const std::string server = std::getenv("IDEMPOTENCY_TEST_CONNINFO");
     const Database cron(server + " dbname=postgres");
-    cron.value("DROP EXTENSION IF EXISTS pg_idempotency; DROP SCHEMA IF EXISTS scheduled CASCADE; CREATE SCHEMA scheduled; CREATE EXTENSION IF NOT EXISTS pg_cron;"
-               "CREATE EXTENSION pg_idempotency SCHEMA scheduled");
+    cron.value(
+        "DROP EXTENSION IF EXISTS pg_idempotency; DROP SCHEMA IF EXISTS scheduled CASCADE; CREATE SCHEMA scheduled; CREATE EXTENSION IF NOT EXISTS pg_cron;"
+        "CREATE EXTENSION pg_idempotency SCHEMA scheduled");
     const std::string first = cron.value("SELECT scheduled.idempotency_schedule_cleanup()");
     EXPECT_EQ(cron.value("SELECT schedule || ' ' || command FROM cron.job WHERE jobname = 'idempotency_cleanup'"),
               "*/5 * * * * CALL scheduled.idempotency_cleanup()");
-    EXPECT_EQ(cron.value("SET idempotency.cleanup_interval = '6h'; SELECT scheduled.idempotency_schedule_cleanup()"), first);
-    EXPECT_EQ(cron.value("SELECT string_agg(schedule, '|') FROM cron.job WHERE jobname = 'idempotency_cleanup'"), "0 */6 * * *");
-    EXPECT_THROW(cron.value("SET idempotency.cleanup_interval = '7min'; SELECT scheduled.idempotency_schedule_cleanup()"), std::exception);
+    EXPECT_EQ(cron.value("SET idempotency.cleanup_interval = '6h'; SELECT scheduled.idempotency_schedule_cleanup()"),
+              first);
+    EXPECT_EQ(cron.value("SELECT string_agg(schedule, '|') FROM cron.job WHERE jobname = 'idempotency_cleanup'"),
+              "0 */6 * * *");
+    EXPECT_THROW(
+        cron.value("SET idempotency.cleanup_interval = '7min'; SELECT scheduled.idempotency_schedule_cleanup()"),
+        std::exception);
     EXPECT_EQ(cron.value("SELECT scheduled.idempotency_unschedule_cleanup()"), "t");
     EXPECT_EQ(cron.value("SELECT scheduled.idempotency_unschedule_cleanup()"), "f");
     EXPECT_EQ(cron.value("SELECT count(*) FROM cron.job WHERE jobname = 'idempotency_cleanup'"), "0");

@@ -103,9 +103,10 @@ TEST_F(Orders, InvalidBodiesAreToldApart) {
     expect_problem(create(new_key(), "", "{"), 400, "invalid_json");
     expect_problem(create(new_key(), "", "[]"), 400, "validation_failed");
     expect_problem(post("/api/v1/orders", headers(new_key()), "sku=A", "text/plain"), 415, "unsupported_media_type");
-    for (const char* body : {R"({})", R"({"sku":"","quantity":1})", R"({"sku":1,"quantity":1})", R"({"sku":"A","quantity":0})",
-                             R"({"sku":"A","quantity":-1})", R"({"sku":"A","quantity":1.5})", R"({"sku":"A","quantity":"1"})",
-                             R"({"sku":"A","quantity":1e10})", R"({"sku":"a\u0000b","quantity":1})"}) {
+    for (const char* body :
+         {R"({})", R"({"sku":"","quantity":1})", R"({"sku":1,"quantity":1})", R"({"sku":"A","quantity":0})",
+          R"({"sku":"A","quantity":-1})", R"({"sku":"A","quantity":1.5})", R"({"sku":"A","quantity":"1"})",
+          R"({"sku":"A","quantity":1e10})", R"({"sku":"a\u0000b","quantity":1})"}) {
         const Result result = create(new_key(), "", body);
         expect_problem(result, 400, "validation_failed");
         EXPECT_THAT(json::parse(result->body)["errors"][0]["pointer"], ::testing::AnyOf("#/sku", "#/quantity")) << body;
@@ -115,7 +116,8 @@ TEST_F(Orders, InvalidBodiesAreToldApart) {
 
 TEST_F(Orders, MediaTypeComparesWithoutCaseAndParameters) {
     for (const char* type : {"Application/JSON", "application/json; charset=utf-8", "application/json;charset=utf-8"}) {
-        EXPECT_EQ(post("/api/v1/orders", headers(new_key()), R"({"sku":"A-1","quantity":2})", type)->status, 201) << type;
+        EXPECT_EQ(post("/api/v1/orders", headers(new_key()), R"({"sku":"A-1","quantity":2})", type)->status, 201)
+            << type;
     }
 }
 
@@ -143,7 +145,8 @@ TEST_F(Tokens, SecretIsShownOnceAndStoredNowhere) {
     EXPECT_EQ(json::parse(replay->body)["reason"], "one_time_secret");
     EXPECT_EQ(database.value("SELECT count(*) FROM tokens"), "1");
     EXPECT_EQ(database.value("SELECT count(*) FROM idempotency_keys AS k, tokens AS t WHERE k::text LIKE '%" +
-                             token["secret"].get<std::string>() + "%' OR t::text LIKE '%" + token["secret"].get<std::string>() + "%'"),
+                             token["secret"].get<std::string>() + "%' OR t::text LIKE '%" +
+                             token["secret"].get<std::string>() + "%'"),
               "0");
     EXPECT_EQ(database.value("SELECT resource_id FROM idempotency_keys"), token["id"].get<std::string>());
 }
@@ -162,7 +165,8 @@ TEST_F(Notes, TheHeaderHasNoEffect) {
 
 TEST_F(Http, AnonymousAndUnknownPrincipalsGet401FromEverythingButHealth) {
     EXPECT_EQ(client().Get("/health")->status, 200);
-    for (const char* authorization : {"", "Bearer", "Bearer x", "Basic abc", "Bearer 01890a5d-ac96-7b7c-8f89-37c3d0a6c001"}) {
+    for (const char* authorization :
+         {"", "Bearer", "Bearer x", "Basic abc", "Bearer 01890a5d-ac96-7b7c-8f89-37c3d0a6c001"}) {
         Headers with;
         if (*authorization != '\0') {
             with.emplace("Authorization", authorization);
@@ -225,5 +229,6 @@ TEST_F(Http, PathIsFingerprintedAsItWasSent) {
 TEST_F(Http, CorrelationIdIsTheRequests) {
     Headers with = headers(new_key());
     with.emplace("Correlation-Id", "abc-123");
-    EXPECT_EQ(post("/api/v1/orders", with, R"({"sku":"A-1","quantity":2})")->get_header_value("Correlation-Id"), "abc-123");
+    EXPECT_EQ(post("/api/v1/orders", with, R"({"sku":"A-1","quantity":2})")->get_header_value("Correlation-Id"),
+              "abc-123");
 }

@@ -120,7 +120,8 @@ TEST_F(KilledProcess, BackendInTheMiddleOfTheHandlerStartsAtOnce) {
     const std::string key = new_key();
     auto first = std::async(std::launch::async, [&] { return create(key, "sleep=2000"); });
     wait_until_asleep();
-    database.value("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'");
+    database.value(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'");
     EXPECT_EQ(create(key)->status, 201);  // the killed request's own new attempt may win; either way it is one order
     EXPECT_EQ(first.get()->status, 201);
     EXPECT_EQ(orders(), 1);
@@ -134,8 +135,8 @@ TEST_F(KilledProcess, ApplicationInTheMiddleOfTheHandlerStartsAtOnceOnANewOne) {
     auto first = std::async(std::launch::async, [&] {
         httplib::Client to_dying("127.0.0.1", dying.port());
         to_dying.set_read_timeout(60, 0);
-        return to_dying.Post("/api/v1/orders", headers(key, {{"Demo-Behaviour", "sleep=60000"}}), R"({"sku":"A-1","quantity":2})",
-                             "application/json");
+        return to_dying.Post("/api/v1/orders", headers(key, {{"Demo-Behaviour", "sleep=60000"}}),
+                             R"({"sku":"A-1","quantity":2})", "application/json");
     });
     wait_until_asleep();
     dying.signal(SIGKILL);
@@ -150,7 +151,8 @@ TEST_F(KilledProcess, ApplicationInTheMiddleOfTheHandlerStartsAtOnceOnANewOne) {
 
 TEST_F(KilledProcess, IdleConnectionsThatTheServerClosedAreReplaced) {
     EXPECT_EQ(create(new_key())->status, 201);
-    database.value("SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
+    database.value(
+        "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
     EXPECT_EQ(create(new_key())->status, 201);
 }
 
@@ -183,8 +185,9 @@ TEST_F(ServerLife, DemoBehaviourNeedsTheOption) {
 }
 
 TEST_F(ServerLife, UsageErrorsExitWith2) {
-    for (const char* arguments : {"", "--listen 127.0.0.1:0", "--conninfo '' --listen nowhere", "--conninfo '' --listen :1x",
-                                  "--conninfo '' --listen 127.0.0.1:0 --threads 0", "--conninfo '' --listen 127.0.0.1:0 --no-such-option"}) {
+    for (const char* arguments :
+         {"", "--listen 127.0.0.1:0", "--conninfo '' --listen nowhere", "--conninfo '' --listen :1x",
+          "--conninfo '' --listen 127.0.0.1:0 --threads 0", "--conninfo '' --listen 127.0.0.1:0 --no-such-option"}) {
         const int status = std::system((std::string(ORDERS_SERVER " ") + arguments + " >/dev/null 2>&1").c_str());
         EXPECT_EQ(WEXITSTATUS(status), 2) << arguments;
     }

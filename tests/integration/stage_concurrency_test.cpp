@@ -148,7 +148,8 @@ TEST_F(Retry, EndsAfterTxRetryMaxWith503) {
         const Response response = send(request(key), [&](const Request&, Context& context) {
             ++runs;
             context.transaction().execute("INSERT INTO effects VALUES ('never')");
-            context.transaction().execute("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '" + std::string(sqlstate) + "'; END $$");
+            context.transaction().execute("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '" + std::string(sqlstate) +
+                                          "'; END $$");
             return Response::json(200, "{}");
         });
         EXPECT_EQ(response.status, 503) << sqlstate;

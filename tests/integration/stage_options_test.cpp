@@ -47,10 +47,12 @@ TEST_F(Location, IsTheSameFirstAndReplayed) {
 TEST_F(AuthorizeReplay, MayRefuseIt) {
     auto with_hook = changed();
     bool revoked = false;
-    with_hook.authorize_replay = [&](const idempotency::Actor& who, const Operation& what, const Request&) -> std::optional<idempotency::Problem> {
+    with_hook.authorize_replay = [&](const idempotency::Actor& who, const Operation& what,
+                                     const Request&) -> std::optional<idempotency::Problem> {
         EXPECT_EQ(who.principal_id, actor.principal_id);
         EXPECT_EQ(what.action, "orders.create");
-        return revoked ? std::optional(idempotency::Problem{403, "revoked", "Forbidden", "No more.", {}, {}}) : std::nullopt;
+        return revoked ? std::optional(idempotency::Problem{403, "revoked", "Forbidden", "No more.", {}, {}})
+                       : std::nullopt;
     };
     const idempotency::Stage asking(pool, with_hook);
     const std::string key = new_key();
@@ -133,7 +135,8 @@ TEST_F(ExactNumbers, AmountsThatOneDoubleHoldsAreTwoRequests) {
     const idempotency::Stage exact_stage(pool, exact);
     const std::string other = new_key();
     send_to(exact_stage, request(other, R"({"amount":9007199254740993})"), creating());
-    EXPECT_EQ(code(send_to(exact_stage, request(other, R"({"amount":9007199254740992})"), creating())), "idempotency_key_reuse");
+    EXPECT_EQ(code(send_to(exact_stage, request(other, R"({"amount":9007199254740992})"), creating())),
+              "idempotency_key_reuse");
     EXPECT_TRUE(is_replay(send_to(exact_stage, request(other, R"({"amount":9007199254740993})"), creating())));
 }
 

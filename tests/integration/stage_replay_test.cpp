@@ -55,7 +55,8 @@ TEST_F(Replay, HasTheCorrelationIdOfTheCurrentRequest) {
 
 TEST_F(Replay, StoresTheResourceId) {
     const Response first = send(request(new_key()), creating());
-    EXPECT_EQ(database.value("SELECT resource_id FROM idempotency_keys"), json::parse(first.body)["id"].get<std::string>());
+    EXPECT_EQ(database.value("SELECT resource_id FROM idempotency_keys"),
+              json::parse(first.body)["id"].get<std::string>());
     EXPECT_EQ(database.value("SELECT action FROM idempotency_keys"), "orders.create");
 }
 
@@ -90,7 +91,8 @@ TEST_F(Reuse, DifferentPath422) {
     const std::string key = new_key();
     send(request(key), creating());
     EXPECT_EQ(code(send(request(key, R"({"sku":"A-1"})", "/api/v1/others"), creating())), "idempotency_key_reuse");
-    EXPECT_EQ(code(send(request(key, R"({"sku":"A-1"})", "/api/v1/orders", "PUT"), creating())), "idempotency_key_reuse");
+    EXPECT_EQ(code(send(request(key, R"({"sku":"A-1"})", "/api/v1/orders", "PUT"), creating())),
+              "idempotency_key_reuse");
     EXPECT_EQ(effects(), 1);
 }
 
@@ -111,11 +113,13 @@ TEST_F(Reuse, AfterAnExpiredKeyWasTakenOver422) {
 TEST_F(Canonical, EquivalentJSONReplays) {
     const std::string key = new_key();
     const Response first = send(request(key, R"({"sku":"A-1","quantity":1,"note":"/"})"), creating());
-    for (const char* body : {R"({ "quantity" : 1.0, "note" : "\/", "sku" : "\u0041-1" })", R"({"note":"/","quantity":1e0,"sku":"A-1"})",
-                             "\n{\"quantity\":10e-1,\"sku\":\"A\\u002d1\",\"note\":\"\\u002F\"}\t"}) {
+    for (const char* body :
+         {R"({ "quantity" : 1.0, "note" : "\/", "sku" : "\u0041-1" })", R"({"note":"/","quantity":1e0,"sku":"A-1"})",
+          "\n{\"quantity\":10e-1,\"sku\":\"A\\u002d1\",\"note\":\"\\u002F\"}\t"}) {
         expect_same_answer(first, send(request(key, body), creating()));
     }
-    EXPECT_EQ(code(send(request(key, R"({"sku":"A-1","quantity":2,"note":"/"})"), creating())), "idempotency_key_reuse");
+    EXPECT_EQ(code(send(request(key, R"({"sku":"A-1","quantity":2,"note":"/"})"), creating())),
+              "idempotency_key_reuse");
     EXPECT_EQ(effects(), 1);
 }
 
@@ -187,8 +191,9 @@ TEST_F(OneTimeSecret, NotStoredReplay409) {
     EXPECT_EQ(document["reason"], "one_time_secret");
     EXPECT_EQ(document["hint"], "create a new one");
     EXPECT_EQ(runs, 1);
-    EXPECT_EQ(database.value("SELECT response_status || ' ' || response_body || ' ' || resource_id FROM idempotency_keys"),
-              R"(201 {"one_time_secret": true} 01890a5d-ac96-7b7c-8f89-37c3d0a6c0aa)");
+    EXPECT_EQ(
+        database.value("SELECT response_status || ' ' || response_body || ' ' || resource_id FROM idempotency_keys"),
+        R"(201 {"one_time_secret": true} 01890a5d-ac96-7b7c-8f89-37c3d0a6c0aa)");
     EXPECT_EQ(database.value("SELECT count(*) FROM idempotency_keys AS k WHERE k::text LIKE '%" + secret + "%'"), "0");
 }
 

@@ -8,14 +8,16 @@ namespace {
 class ProxiedStageTest : public StageTest {
 protected:
     ProxiedStageTest() {
-        send(request(""), creating());  // connected, and the functions' library loaded
+        send(request(""), creating());         // connected, and the functions' library loaded
         send(request(new_key()), creating());  // statements prepared
         database.value("DELETE FROM effects; DELETE FROM idempotency_keys");
         runs = 0;
         proxy.round_trips();
     }
 
-    Response send(const Request& made, const Handler& handler) { return proxied.handle(operation, actor, made, handler); }
+    Response send(const Request& made, const Handler& handler) {
+        return proxied.handle(operation, actor, made, handler);
+    }
 
     /// Round trips of one request.
     int trips(const Request& made, const Handler& handler) {
@@ -29,7 +31,8 @@ protected:
         return [this](const Request&, Context& context) {
             ++runs;
             auto response = context.finish_with(
-                "INSERT INTO effects VALUES ($1) RETURNING 201, jsonb_build_object('id', gen_random_uuid(), 'note', note), NULL::uuid", {"finished"});
+                "INSERT INTO effects VALUES ($1) RETURNING 201, jsonb_build_object('id', gen_random_uuid(), 'note', note), NULL::uuid",
+                {"finished"});
             return response ? *response : Response{404, {}, ""};
         };
     }
@@ -66,9 +69,7 @@ TEST_F(RoundTrips, FinalErrorCostsThree) {
     EXPECT_EQ(keys(), 1);
 }
 
-TEST_F(RoundTrips, WithoutAKeyBeginTravelsWithTheStatement) {
-    EXPECT_EQ(trips(request(""), creating()), 2);
-}
+TEST_F(RoundTrips, WithoutAKeyBeginTravelsWithTheStatement) { EXPECT_EQ(trips(request(""), creating()), 2); }
 
 TEST_F(Deferred, SavesARoundTrip) {
     operation.deferred = true;
@@ -90,7 +91,8 @@ TEST_F(Deferred, TheHandlersStatementOfARepeatNeverHappened) {
             context.transaction().execute("INSERT INTO effects VALUES ('second')");
             went_on = true;
         } catch (const idempotency::Error&) {
-            EXPECT_THROW(context.transaction().execute("INSERT INTO effects VALUES ('third')"), idempotency::KeyNotStarted);
+            EXPECT_THROW(context.transaction().execute("INSERT INTO effects VALUES ('third')"),
+                         idempotency::KeyNotStarted);
         }
         return Response::json(200, R"({"handler":"answered all the same"})");
     });
@@ -145,8 +147,11 @@ TEST_F(FinishWith, WithoutARowNothingIsKeptAndTheHandlerAnswersSomethingElse) {
         operation.deferred = deferred;
         const std::string key = new_key();
         const Handler handler = [](const Request&, Context& context) {
-            auto response = context.finish_with("UPDATE effects SET note = 'x' WHERE false RETURNING 200, NULL::jsonb, NULL::uuid");
-            return response ? *response : idempotency::Problem{404, "not_found", "", "", {}, {}}.to_response(context.correlation_id());
+            auto response =
+                context.finish_with("UPDATE effects SET note = 'x' WHERE false RETURNING 200, NULL::jsonb, NULL::uuid");
+            return response
+                       ? *response
+                       : idempotency::Problem{404, "not_found", "", "", {}, {}}.to_response(context.correlation_id());
         };
         const Response first = send(request(key), handler);
         EXPECT_EQ(first.status, 404);
@@ -158,7 +163,10 @@ TEST_F(FinishWith, WithoutARowNothingIsKeptAndTheHandlerAnswersSomethingElse) {
 TEST_F(FinishWith, HandlerMayAddHeadersAndNothingElse) {
     operation.location = "/api/v1/orders/{resource_id}";
     const Response response = send(request(new_key()), [](const Request&, Context& context) {
-        Response answer = context.finish_with("SELECT 201, '{\"b\": 1, \"a\": 2}'::jsonb, '01890a5d-ac96-7b7c-8f89-37c3d0a6c0aa'::uuid").value();
+        Response answer =
+            context
+                .finish_with("SELECT 201, '{\"b\": 1, \"a\": 2}'::jsonb, '01890a5d-ac96-7b7c-8f89-37c3d0a6c0aa'::uuid")
+                .value();
         answer.headers.set("X-Mine", "yes");
         answer.status = 500;
         return answer;

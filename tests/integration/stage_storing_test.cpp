@@ -96,7 +96,8 @@ TEST_F(StoredFinal, TheApplications422AndReuseAreToldApartByCode) {
 }
 
 TEST_F(Unstorable, Success500AndRolledBack) {
-    for (const char* body : {"not json", R"({"a":"\u0000"})", R"({"a":"\ud800"})", R"({"a":1e999999})", "\xff\xfe", "{\"a\":1} x"}) {
+    for (const char* body :
+         {"not json", R"({"a":"\u0000"})", R"({"a":"\ud800"})", R"({"a":1e999999})", "\xff\xfe", "{\"a\":1} x"}) {
         const Handler handler = [&](const Request&, Context& context) {
             context.transaction().execute("INSERT INTO effects VALUES ('lost')");
             return Response::json(201, body);

@@ -17,7 +17,8 @@
 /// Started with --listen 127.0.0.1:0; killed at the end if it still runs.
 class OrdersServer {
 public:
-    explicit OrdersServer(const std::string& conninfo, std::vector<std::string> options = {"--demo", "--threads", "64"});
+    explicit OrdersServer(const std::string& conninfo,
+                          std::vector<std::string> options = {"--demo", "--threads", "64"});
     ~OrdersServer();
     OrdersServer(const OrdersServer&) = delete;
     OrdersServer& operator=(const OrdersServer&) = delete;
@@ -105,7 +106,9 @@ protected:
         EXPECT_FALSE(document.value("correlation_id", "").empty());
         EXPECT_FALSE(result->get_header_value("Correlation-Id").empty());
     }
-    [[nodiscard]] static bool is_replay(const Result& result) { return result->get_header_value("Idempotent-Replay") == "true"; }
+    [[nodiscard]] static bool is_replay(const Result& result) {
+        return result->get_header_value("Idempotent-Replay") == "true";
+    }
     static void expect_same_answer(const Result& first, const Result& replay) {
         ASSERT_TRUE(first);
         ASSERT_TRUE(replay);
@@ -119,7 +122,8 @@ protected:
 
     /// Waits until a request of the server sleeps in the database.
     void wait_until_asleep() const {
-        database.wait_until("SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'");
+        database.wait_until(
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'");
     }
 
     TestDatabase database;

@@ -52,7 +52,8 @@ public:
                 return complete;
             }
             const auto* const length = reinterpret_cast<const unsigned char*>(buffer_.data()) + header - 4;
-            const std::size_t total = header - 4 + (static_cast<std::size_t>(length[0]) << 24 | length[1] << 16 | length[2] << 8 | length[3]);
+            const std::size_t total =
+                header - 4 + (static_cast<std::size_t>(length[0]) << 24 | length[1] << 16 | length[2] << 8 | length[3]);
             if (buffer_.size() < total) {
                 return complete;
             }
@@ -86,7 +87,8 @@ Proxy::Proxy(const std::string& conninfo) {
     conninfo_.replace(conninfo_.find(host), host.size(), name);
     listening_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_un address = address_of(name + "/.s.PGSQL.5432");
-    if (bind(listening_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || listen(listening_, 64) != 0) {
+    if (bind(listening_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        listen(listening_, 64) != 0) {
         throw std::runtime_error("the proxy cannot listen");
     }
     acceptor_ = std::thread([this] { accept_connections(); });

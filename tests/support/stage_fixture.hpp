@@ -24,7 +24,9 @@ public:
     void in_progress(std::string_view) noexcept override { note("in_progress"); }
     void stored(std::string_view, int status) noexcept override { note("stored " + std::to_string(status)); }
     void not_stored(std::string_view, int status) noexcept override { note("not_stored " + std::to_string(status)); }
-    void retried(std::string_view, std::string_view sqlstate) noexcept override { note("retried " + std::string(sqlstate)); }
+    void retried(std::string_view, std::string_view sqlstate) noexcept override {
+        note("retried " + std::string(sqlstate));
+    }
     void in_doubt(std::string_view, bool committed) noexcept override {
         note(committed ? "in_doubt committed" : "in_doubt not committed");
     }
@@ -55,7 +57,8 @@ protected:
     using json = nlohmann::json;
 
     StageTest() : StageTest(std::chrono::milliseconds(5000)) {}
-    explicit StageTest(std::chrono::milliseconds lock_timeout) : pool(database.conninfo(), 64), stage(pool, options(lock_timeout)) {
+    explicit StageTest(std::chrono::milliseconds lock_timeout)
+        : pool(database.conninfo(), 64), stage(pool, options(lock_timeout)) {
         database.value("CREATE TABLE effects (note text)");
         actor.principal_id = idempotency::Uuid::parse(database.new_principal());
     }
@@ -83,9 +86,10 @@ protected:
     [[nodiscard]] Handler creating() {
         return [this](const Request&, Context& context) {
             ++runs;
-            const auto row = context.transaction().execute(
-                "INSERT INTO effects VALUES ('created') RETURNING gen_random_uuid()");
-            return Response::json(201, R"({"id":")" + std::string(row.get(0, 0).value()) + R"(","version":1,"zeta":[1.0, 2]})");
+            const auto row =
+                context.transaction().execute("INSERT INTO effects VALUES ('created') RETURNING gen_random_uuid()");
+            return Response::json(
+                201, R"({"id":")" + std::string(row.get(0, 0).value()) + R"(","version":1,"zeta":[1.0, 2]})");
         };
     }
 
@@ -94,7 +98,8 @@ protected:
         return [this, status](const Request&, Context& context) {
             ++runs;
             context.transaction().execute("INSERT INTO effects VALUES ('wrong')");
-            return idempotency::Problem{status, "test_code", "Test", "A test.", {}, {}}.to_response(context.correlation_id());
+            return idempotency::Problem{status, "test_code", "Test", "A test.", {}, {}}.to_response(
+                context.correlation_id());
         };
     }
 
@@ -108,7 +113,9 @@ protected:
     [[nodiscard]] static std::string header(const Response& response, std::string_view name) {
         return std::string(response.headers.get(name).value_or(""));
     }
-    [[nodiscard]] static bool is_replay(const Response& response) { return header(response, "Idempotent-Replay") == "true"; }
+    [[nodiscard]] static bool is_replay(const Response& response) {
+        return header(response, "Idempotent-Replay") == "true";
+    }
 
     /// What a client compares of two answers: everything but the headers that belong to one request.
     static void expect_same_answer(const Response& first, const Response& replay) {

@@ -20,7 +20,8 @@ const std::string& server_conninfo() {
     static const std::string conninfo = [] {
         const char* const value = std::getenv("IDEMPOTENCY_TEST_CONNINFO");
         if (value == nullptr) {
-            throw std::runtime_error("set IDEMPOTENCY_TEST_CONNINFO to a cluster of tests/support/cluster, or run make check");
+            throw std::runtime_error(
+                "set IDEMPOTENCY_TEST_CONNINFO to a cluster of tests/support/cluster, or run make check");
         }
         return std::string(value);
     }();
@@ -31,7 +32,8 @@ std::string with_database(const std::string& name) { return server_conninfo() + 
 
 std::string run_sql(const std::string& conninfo, const std::string& sql) {
     const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectdb(conninfo.c_str()), PQfinish);
-    PQsetNoticeProcessor(connection.get(), [](void*, const char*) {}, nullptr);
+    PQsetNoticeProcessor(
+        connection.get(), [](void*, const char*) {}, nullptr);
     const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), sql.c_str()), PQclear);
     const ExecStatusType status = PQresultStatus(result.get());
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
@@ -49,17 +51,19 @@ void run_program(const std::string& command) {
 /// Several test processes may come at once: one prepares the template, the others wait for it.
 void prepare_template() {
     const std::unique_ptr<PGconn, decltype(&PQfinish)> lock(PQconnectdb(with_database("postgres").c_str()), PQfinish);
-    const std::unique_ptr<PGresult, decltype(&PQclear)> locked(PQexec(lock.get(), "SELECT pg_advisory_lock(1)"), PQclear);
+    const std::unique_ptr<PGresult, decltype(&PQclear)> locked(PQexec(lock.get(), "SELECT pg_advisory_lock(1)"),
+                                                               PQclear);
     if (run_sql(with_database("postgres"),
-                "SELECT count(*) FROM pg_database WHERE datistemplate AND datname = 'idempotency_test_template'") == "1") {
+                "SELECT count(*) FROM pg_database WHERE datistemplate AND datname = 'idempotency_test_template'") ==
+        "1") {
         return;
     }
     run_sql(with_database("postgres"), "DROP DATABASE IF EXISTS idempotency_test_template");
     run_sql(with_database("postgres"), "CREATE DATABASE idempotency_test_template");
     const std::string conninfo = with_database("idempotency_test_template");
     run_program(SOURCE_FOLDER "/migrations/migrate up '" + conninfo + "' >/dev/null");
-    run_program("psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --dbname '" + conninfo + "' --file " SOURCE_FOLDER
-                "/client/examples/orders_server/schema.sql");
+    run_program("psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --dbname '" + conninfo +
+                "' --file " SOURCE_FOLDER "/client/examples/orders_server/schema.sql");
     run_sql(with_database("postgres"), "ALTER DATABASE idempotency_test_template IS_TEMPLATE true");
 }
 
@@ -105,7 +109,8 @@ void TestDatabase::wait_until(const std::string& sql) const {
 
 std::string new_key() {
     idempotency::Uuid key;
-    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+    const auto now =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
     const auto milliseconds = static_cast<std::uint64_t>(now.count());
     for (int i = 0; i < 6; ++i) {
         key.bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(milliseconds >> (40 - 8 * i));

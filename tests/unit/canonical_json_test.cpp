@@ -37,26 +37,56 @@ TEST(CanonicalJson, RFC8785Vectors) {
     })"),
               "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],"
               "\"string\":\"\xE2\x82\xAC$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}");
-    EXPECT_EQ(canonical(R"({"\u20ac": "Euro Sign", "\r": "Carriage Return", "\ufb33": "Hebrew Letter Dalet With Dagesh", "1": "One",
+    EXPECT_EQ(
+        canonical(
+            R"({"\u20ac": "Euro Sign", "\r": "Carriage Return", "\ufb33": "Hebrew Letter Dalet With Dagesh", "1": "One",
       "\ud83d\ude00": "Emoji: Grinning Face", "\u0080": "Control", "\u00f6": "Latin Small Letter O With Diaeresis"})"),
-              "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\xC2\x80\":\"Control\",\"\xC3\xB6\":\"Latin Small Letter O With Diaeresis\","
-              "\"\xE2\x82\xAC\":\"Euro Sign\",\"\xF0\x9F\x98\x80\":\"Emoji: Grinning Face\",\"\xEF\xAC\xB3\":\"Hebrew Letter Dalet With Dagesh\"}");
+        "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\xC2\x80\":\"Control\",\"\xC3\xB6\":\"Latin Small Letter O With Diaeresis\","
+        "\"\xE2\x82\xAC\":\"Euro Sign\",\"\xF0\x9F\x98\x80\":\"Emoji: Grinning Face\",\"\xEF\xAC\xB3\":\"Hebrew Letter Dalet With Dagesh\"}");
 }
 
 /// Names in canonical order, escaped as a document may have them. Every pair is tried both ways round.
 TEST(CanonicalJson, OrdersEveryPairOfNames) {
     const std::vector<std::pair<std::string, std::string>> names = {
-        {"", ""},                       {"\\u0000", "\\u0000"},   {"\\u0000\\u0000", "\\u0000\\u0000"}, {"\\u0001", "\\u0001"},
-        {"\\b", "\\b"},                 {"\\u0009", "\\t"},       {"\\n", "\\n"},                       {"\\r", "\\r"},
-        {"\\u001f", "\\u001f"},         {" ", " "},               {"!", "!"},                           {"\\u0022", "\\\""},
-        {"#", "#"},                     {"0", "0"},               {"[", "["},                           {"\\\\", "\\\\"},
-        {"\\\\a", "\\\\a"},             {"]", "]"},               {"a", "a"},                           {"a\\u0000", "a\\u0000"},
-        {"a b", "a b"},                 {"aaaaaaa", "aaaaaaa"},   {"aaaaaaaa", "aaaaaaaa"},             {"aaaaaaaa\\n", "aaaaaaaa\\n"},
-        {"aaaaaaaaa", "aaaaaaaaa"},     {"aaaaaaaab", "aaaaaaaab"}, {"aaaaaaaa\\u00e9", "aaaaaaaa\xC3\xA9"},
-        {"aaaaaaaa\\ud83d\\ude00", "aaaaaaaa\xF0\x9F\x98\x80"},   {"aaaaaaaa\\ue000", "aaaaaaaa\xEE\x80\x80"},
-        {"\\u007f", "\x7F"},            {"\\u0080", "\xC2\x80"},  {"\\u07ff", "\xDF\xBF"},              {"\\u0800", "\xE0\xA0\x80"},
-        {"\\ud7ff", "\xED\x9F\xBF"},    {"\\ud800\\udc00", "\xF0\x90\x80\x80"}, {"\\udbff\\udfff", "\xF4\x8F\xBF\xBF"},
-        {"\\ue000", "\xEE\x80\x80"},    {"\\uefff", "\xEE\xBF\xBF"}, {"\\uffff", "\xEF\xBF\xBF"},
+        {"", ""},
+        {"\\u0000", "\\u0000"},
+        {"\\u0000\\u0000", "\\u0000\\u0000"},
+        {"\\u0001", "\\u0001"},
+        {"\\b", "\\b"},
+        {"\\u0009", "\\t"},
+        {"\\n", "\\n"},
+        {"\\r", "\\r"},
+        {"\\u001f", "\\u001f"},
+        {" ", " "},
+        {"!", "!"},
+        {"\\u0022", "\\\""},
+        {"#", "#"},
+        {"0", "0"},
+        {"[", "["},
+        {"\\\\", "\\\\"},
+        {"\\\\a", "\\\\a"},
+        {"]", "]"},
+        {"a", "a"},
+        {"a\\u0000", "a\\u0000"},
+        {"a b", "a b"},
+        {"aaaaaaa", "aaaaaaa"},
+        {"aaaaaaaa", "aaaaaaaa"},
+        {"aaaaaaaa\\n", "aaaaaaaa\\n"},
+        {"aaaaaaaaa", "aaaaaaaaa"},
+        {"aaaaaaaab", "aaaaaaaab"},
+        {"aaaaaaaa\\u00e9", "aaaaaaaa\xC3\xA9"},
+        {"aaaaaaaa\\ud83d\\ude00", "aaaaaaaa\xF0\x9F\x98\x80"},
+        {"aaaaaaaa\\ue000", "aaaaaaaa\xEE\x80\x80"},
+        {"\\u007f", "\x7F"},
+        {"\\u0080", "\xC2\x80"},
+        {"\\u07ff", "\xDF\xBF"},
+        {"\\u0800", "\xE0\xA0\x80"},
+        {"\\ud7ff", "\xED\x9F\xBF"},
+        {"\\ud800\\udc00", "\xF0\x90\x80\x80"},
+        {"\\udbff\\udfff", "\xF4\x8F\xBF\xBF"},
+        {"\\ue000", "\xEE\x80\x80"},
+        {"\\uefff", "\xEE\xBF\xBF"},
+        {"\\uffff", "\xEF\xBF\xBF"},
     };
     for (std::size_t i = 0; i < names.size(); ++i) {
         for (std::size_t j = i + 1; j < names.size(); ++j) {
@@ -69,25 +99,29 @@ TEST(CanonicalJson, OrdersEveryPairOfNames) {
 }
 
 TEST(CanonicalJson, OrdersObjectsInObjects) {
-    EXPECT_EQ(canonical(R"({"b":{"d":[{"z":1,"y":{"b":2,"a":1}},{"a":0}],"c":2},"a":{"a":{"b":1,"a":{}}},"c":[{"b":1,"a":2}]})"),
-              R"({"a":{"a":{"a":{},"b":1}},"b":{"c":2,"d":[{"y":{"a":1,"b":2},"z":1},{"a":0}]},"c":[{"a":2,"b":1}]})");
+    EXPECT_EQ(
+        canonical(
+            R"({"b":{"d":[{"z":1,"y":{"b":2,"a":1}},{"a":0}],"c":2},"a":{"a":{"b":1,"a":{}}},"c":[{"b":1,"a":2}]})"),
+        R"({"a":{"a":{"a":{},"b":1}},"b":{"c":2,"d":[{"y":{"a":1,"b":2},"z":1},{"a":0}]},"c":[{"a":2,"b":1}]})");
     // Records of one shape, then one of another with as many members.
     EXPECT_EQ(canonical(R"([{"b":1,"a":2},{"b":3,"a":4},{"a":5,"b":6},{"d":7,"c":8},{"c":9,"a":0}])"),
               R"([{"a":2,"b":1},{"a":4,"b":3},{"a":5,"b":6},{"c":8,"d":7},{"a":0,"c":9}])");
 }
 
 TEST(CanonicalJson, FindsDuplicatesHoweverTheyAreWritten) {
-    for (const char* text : {R"({"a":1,"a":1})", R"({"a":1,"\u0061":2})", R"({"b":1,"a":1,"b":2})", R"({"":1,"":2})", R"({"\n":1,"\u000A":2})",
-                             R"({"/":1,"\/":2})", R"({"\ud83d\ude00":1,"😀":2})", R"({"aaaaaaaaaaaa":1,"b":2,"aaaaaaaaaaaa":3})",
-                             R"([{"b":1,"a":2},{"a":1,"a":2}])", R"({"x":{"c":1,"b":1,"c":1},"y":0})"}) {
+    for (const char* text : {R"({"a":1,"a":1})", R"({"a":1,"\u0061":2})", R"({"b":1,"a":1,"b":2})", R"({"":1,"":2})",
+                             R"({"\n":1,"\u000A":2})", R"({"/":1,"\/":2})", R"({"\ud83d\ude00":1,"😀":2})",
+                             R"({"aaaaaaaaaaaa":1,"b":2,"aaaaaaaaaaaa":3})", R"([{"b":1,"a":2},{"a":1,"a":2}])",
+                             R"({"x":{"c":1,"b":1,"c":1},"y":0})"}) {
         EXPECT_EQ(canonical(text), "error: duplicate member name") << text;
     }
     EXPECT_EQ(canonical(R"({"a":{"a":{"a":1}},"b":{"a":1}})"), R"({"a":{"a":{"a":1}},"b":{"a":1}})");
 }
 
 TEST(CanonicalJson, WritesEveryControlCharacterWithItsShortestEscape) {
-    const std::string expected[] = {"\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007",
-                                    "\\b",     "\\t",     "\\n",     "\\u000b", "\\f",     "\\r",     "\\u000e", "\\u000f"};
+    const std::string expected[] = {"\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005",
+                                    "\\u0006", "\\u0007", "\\b",     "\\t",     "\\n",     "\\u000b",
+                                    "\\f",     "\\r",     "\\u000e", "\\u000f"};
     for (unsigned c = 0; c < 0x20; ++c) {
         constexpr std::string_view hex = "0123456789ABCDEF";
         const std::string escape = std::string("\\u00") + hex[c >> 4] + hex[c & 15];
@@ -115,12 +149,14 @@ TEST(CanonicalJson, SpecialCharactersMayStandAnywhere) {
 }
 
 TEST(CanonicalJson, AcceptsUtf8AndNothingElse) {
-    for (const char* text : {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    for (const char* text : {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF",
+                             "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
         const std::string document = std::string("\"") + text + "\"";
         EXPECT_EQ(canonical(document), document);
     }
-    for (const char* text : {"\x80", "\xBF", "\xC0\xAF", "\xC1\xBF", "\xE0\x80\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF",
-                             "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFE", "\xFF", "\xC3", "\xE2\x82", "\xF0\x9F\x98", "\xE2(\xA1", "\xC3\xC3"}) {
+    for (const char* text : {"\x80", "\xBF", "\xC0\xAF", "\xC1\xBF", "\xE0\x80\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80",
+                             "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFE", "\xFF",
+                             "\xC3", "\xE2\x82", "\xF0\x9F\x98", "\xE2(\xA1", "\xC3\xC3"}) {
         EXPECT_EQ(canonical(std::string("\"") + text + "\""), "error: invalid UTF-8") << text;
     }
     // Outside of strings JSON has ASCII only.
@@ -129,7 +165,8 @@ TEST(CanonicalJson, AcceptsUtf8AndNothingElse) {
 }
 
 TEST(CanonicalJson, EveryPrefixOfADocumentIsRefused) {
-    const std::string document = R"({"k\u00e9y":[1.5e3,-0.25,true,false,null,"\ud83d\ude00\n",{"b":{},"a":[]}],"é":"x"})";
+    const std::string document =
+        R"({"k\u00e9y":[1.5e3,-0.25,true,false,null,"\ud83d\ude00\n",{"b":{},"a":[]}],"é":"x"})";
     ASSERT_NE(canonical(document).substr(0, 6), "error:");
     for (std::size_t size = 0; size < document.size(); ++size) {
         // A copy of its own, so that reading beyond its end is seen by the address sanitizer.
@@ -150,7 +187,8 @@ TEST(CanonicalJson, TellsWhereTheErrorIs) {
 }
 
 TEST(CanonicalJson, ItsOutputIsAFixedPoint) {
-    for (const char* text : {R"({"b":[1.0,{"d":"\u00e9","c":"\/"}],"a":1e30})", "[1e-7,0.000001,1e21,123456789012345680000]", R"("\u0000\u001f\"\\")"}) {
+    for (const char* text : {R"({"b":[1.0,{"d":"\u00e9","c":"\/"}],"a":1e30})",
+                             "[1e-7,0.000001,1e21,123456789012345680000]", R"("\u0000\u001f\"\\")"}) {
         const std::string once = canonical(text);
         EXPECT_EQ(canonical(once), once);
     }

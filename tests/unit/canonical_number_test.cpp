@@ -68,7 +68,8 @@ TEST(CanonicalNumber, FollowsThePublishedSequence) {
         // 17 digits name every double, and are seldom the shortest that do.
         char text[32];
         const char* const end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific, 16).ptr;
-        ASSERT_EQ(canonical_json.write({text, static_cast<std::size_t>(end - text)}, output), CanonicalJsonError::none) << text;
+        ASSERT_EQ(canonical_json.write({text, static_cast<std::size_t>(end - text)}, output), CanonicalJsonError::none)
+            << text;
         char bits[20];
         line.assign(bits, std::to_chars(bits, bits + sizeof bits, std::bit_cast<std::uint64_t>(value), 16).ptr);
         line += ',';
@@ -84,10 +85,12 @@ TEST(CanonicalNumber, FollowsThePublishedSequence) {
 }
 
 TEST(CanonicalNumber, AllSpellingsOfAValueAreOne) {
-    for (const char* text : {"1", "1.0", "1e0", "10e-1", "0.1e1", "1E+0", "1.000000000000000000000000", "1000000000000000000000000e-24"}) {
+    for (const char* text :
+         {"1", "1.0", "1e0", "10e-1", "0.1e1", "1E+0", "1.000000000000000000000000", "1000000000000000000000000e-24"}) {
         EXPECT_EQ(canonical(text), "1") << text;
     }
-    for (const char* text : {"0", "-0", "0.0", "-0.0e5", "0e999999999999999999999", "-0e-400", "1e-400", "-2e-324", "1e-99999999999999999999"}) {
+    for (const char* text : {"0", "-0", "0.0", "-0.0e5", "0e999999999999999999999", "-0e-400", "1e-400", "-2e-324",
+                             "1e-99999999999999999999"}) {
         EXPECT_EQ(canonical(text), "0") << text;
     }
     EXPECT_NE(canonical("1"), canonical("1.0000000000000002"));
@@ -95,11 +98,25 @@ TEST(CanonicalNumber, AllSpellingsOfAValueAreOne) {
 
 TEST(CanonicalNumber, PutsThePointAndTheExponentWhereECMAScriptDoes) {
     const std::map<std::string, std::string> cases = {
-        {"100000000000000000000", "100000000000000000000"}, {"1000000000000000000000", "1e+21"}, {"123e18", "123000000000000000000"},
-        {"1234e18", "1.234e+21"}, {"0.000001", "0.000001"}, {"0.0000001", "1e-7"}, {"0.0000012345", "0.0000012345"},
-        {"0.00000012345", "1.2345e-7"}, {"-0.5", "-0.5"}, {"-1.5e300", "-1.5e+300"}, {"5.0000", "5"}, {"120.50", "120.5"},
-        {"0.05", "0.05"}, {"1e+5", "100000"}, {"1.7976931348623157e308", "1.7976931348623157e+308"}, {"999999999999999", "999999999999999"},
-        {"9999999999999999", "10000000000000000"}, {"9007199254740993", "9007199254740992"}, {"18446744073709551616", "18446744073709552000"},
+        {"100000000000000000000", "100000000000000000000"},
+        {"1000000000000000000000", "1e+21"},
+        {"123e18", "123000000000000000000"},
+        {"1234e18", "1.234e+21"},
+        {"0.000001", "0.000001"},
+        {"0.0000001", "1e-7"},
+        {"0.0000012345", "0.0000012345"},
+        {"0.00000012345", "1.2345e-7"},
+        {"-0.5", "-0.5"},
+        {"-1.5e300", "-1.5e+300"},
+        {"5.0000", "5"},
+        {"120.50", "120.5"},
+        {"0.05", "0.05"},
+        {"1e+5", "100000"},
+        {"1.7976931348623157e308", "1.7976931348623157e+308"},
+        {"999999999999999", "999999999999999"},
+        {"9999999999999999", "10000000000000000"},
+        {"9007199254740993", "9007199254740992"},
+        {"18446744073709551616", "18446744073709552000"},
     };
     for (const auto& [text, expected] : cases) {
         EXPECT_EQ(canonical(text), expected) << text;
@@ -134,11 +151,13 @@ TEST(CanonicalNumber, LongDigitsAndExponentsCancelOut) {
 TEST(CanonicalNumber, ExactKeepsDifferentValuesApart) {
     const CanonicalJsonOptions exact{.exact_numbers = true, .cancelled = nullptr};
     const std::string refused = "error: number that a double does not hold exactly";
-    for (const char* text : {"9007199254740993", "-0", "-0e1", "0.10000000000000001", "1e-400", "123456789012345678", "1.00000000000000000001"}) {
+    for (const char* text : {"9007199254740993", "-0", "-0e1", "0.10000000000000001", "1e-400", "123456789012345678",
+                             "1.00000000000000000001"}) {
         EXPECT_EQ(canonical(text, exact), refused) << text;
     }
     EXPECT_EQ(canonical("1." + std::string(2000, '0') + "1", exact), refused);
-    for (const char* text : {"9007199254740992", "9007199254740994", "0.1", "19.99", "1.10", "0", "0.0", "1e23", "123456789012345680", "5e-324"}) {
+    for (const char* text : {"9007199254740992", "9007199254740994", "0.1", "19.99", "1.10", "0", "0.0", "1e23",
+                             "123456789012345680", "5e-324"}) {
         EXPECT_EQ(canonical(text, exact), canonical(text)) << text;
     }
     EXPECT_EQ(canonical("1e400", exact), "error: number beyond the range of a double");

@@ -46,7 +46,8 @@ TEST(CanonicalJson, WritesNumbersAsECMAScriptDoes) {
               "[333333333.3333333,1e+30,4.5,0.002,1e-27]");
     EXPECT_EQ(canonical("[-0,0.0,-0e5,1e21,1e20,123456789012345680000,1e-6,1e-7,5e-324,1.7976931348623157e308]"),
               "[0,0,0,1e+21,100000000000000000000,123456789012345680000,0.000001,1e-7,5e-324,1.7976931348623157e+308]");
-    EXPECT_EQ(canonical("[9007199254740993,1e-400,2.5e-324,100,1.10,-12.0e1]"), "[9007199254740992,0,5e-324,100,1.1,-120]");
+    EXPECT_EQ(canonical("[9007199254740993,1e-400,2.5e-324,100,1.10,-12.0e1]"),
+              "[9007199254740992,0,5e-324,100,1.1,-120]");
 }
 
 TEST(CanonicalJson, WritesStringsWithTheFewestEscapes) {
@@ -62,14 +63,40 @@ TEST(CanonicalJson, KeepsScalarsAndEmptyContainers) {
 }
 
 TEST(CanonicalJson, RefusesEachWithItsReason) {
-    for (const char* text : {"", " ", "{", "[1,]", "{\"a\":1,}", "[1 2]", "01", "1.", ".5", "+1", "1e", "-", "nul", "\"\\x\"", "\"\\u12\"",
-                             "\"a", "\"\t\"", "{} x", "\xEF\xBB\xBF{}", "{a:1}", "'a'", "[1]]", "}", ",", "{\"a\"}", "NaN", "\"\\"}) {
+    for (const char* text : {"",
+                             " ",
+                             "{",
+                             "[1,]",
+                             "{\"a\":1,}",
+                             "[1 2]",
+                             "01",
+                             "1.",
+                             ".5",
+                             "+1",
+                             "1e",
+                             "-",
+                             "nul",
+                             "\"\\x\"",
+                             "\"\\u12\"",
+                             "\"a",
+                             "\"\t\"",
+                             "{} x",
+                             "\xEF\xBB\xBF{}",
+                             "{a:1}",
+                             "'a'",
+                             "[1]]",
+                             "}",
+                             ",",
+                             "{\"a\"}",
+                             "NaN",
+                             "\"\\"}) {
         EXPECT_EQ(canonical(text), "error: not JSON") << text;
     }
     EXPECT_EQ(canonical(std::string_view("1\0", 2)), "error: not JSON");
     EXPECT_EQ(canonical(R"({"a":1,"b":2,"\u0061":3})"), "error: duplicate member name");
     EXPECT_EQ(canonical(R"([{"a":{"x":1,"x":1}}])"), "error: duplicate member name");
-    for (const char* text : {"\"\xC0\x80\"", "\"\xED\xA0\x80\"", "\"\xF4\x90\x80\x80\"", "\"\xE2\x82\"", "\"\x80\"", "\"\xFF\"", "\"\xF0\x80\x80\x80\""}) {
+    for (const char* text : {"\"\xC0\x80\"", "\"\xED\xA0\x80\"", "\"\xF4\x90\x80\x80\"", "\"\xE2\x82\"", "\"\x80\"",
+                             "\"\xFF\"", "\"\xF0\x80\x80\x80\""}) {
         EXPECT_EQ(canonical(text), "error: invalid UTF-8") << text;
     }
     for (const char* text : {R"("\ud800")", R"("\udc00\ud800")", R"("\ud800x")", R"("\ud800\u0041")"}) {
@@ -111,14 +138,15 @@ TEST(Uuid, ReadsAndWritesTheCanonicalForm) {
     ASSERT_TRUE(uuid);
     EXPECT_EQ(uuid->to_string(), "01890a5d-ac96-7b7c-8f89-37c3d0a6c001");
     EXPECT_EQ(uuid->version(), 7);
-    for (const char* text : {"", "01890a5d-ac96-7b7c-8f89-37c3d0a6c00", "01890a5d-ac96-7b7c-8f89-37c3d0a6c0011", "01890a5dxac96-7b7c-8f89-37c3d0a6c001",
-                             "01890a5g-ac96-7b7c-8f89-37c3d0a6c001"}) {
+    for (const char* text : {"", "01890a5d-ac96-7b7c-8f89-37c3d0a6c00", "01890a5d-ac96-7b7c-8f89-37c3d0a6c0011",
+                             "01890a5dxac96-7b7c-8f89-37c3d0a6c001", "01890a5g-ac96-7b7c-8f89-37c3d0a6c001"}) {
         EXPECT_FALSE(idempotency::Uuid::parse(text)) << text;
     }
 }
 
 TEST(Key, IsOneUuidV7BareOrQuoted) {
-    for (const char* text : {"01890a5d-ac96-7b7c-8f89-37c3d0a6c001", "\"01890A5D-AC96-7B7C-8F89-37C3D0A6C001\"", " \t01890a5d-ac96-7b7c-8f89-37c3d0a6c001 "}) {
+    for (const char* text : {"01890a5d-ac96-7b7c-8f89-37c3d0a6c001", "\"01890A5D-AC96-7B7C-8F89-37C3D0A6C001\"",
+                             " \t01890a5d-ac96-7b7c-8f89-37c3d0a6c001 "}) {
         EXPECT_TRUE(idempotency::parse_key(text)) << text;
     }
     for (const char* text : {"", "\"\"", "01890a5d-ac96-4b7c-8f89-37c3d0a6c001", "01890a5d-ac96-7b7c-cf89-37c3d0a6c001",

@@ -49,7 +49,9 @@ TEST(Fingerprint, PublishedVectors) {
     for (const auto& vector : vectors) {
         SCOPED_TRACE(vector["name"]);
         const std::string body = from_hex(vector["body"]);
-        EXPECT_EQ(to_hex(fingerprinter.compute(vector["method"].get<std::string>(), vector["path"].get<std::string>(), body)), vector["sha256"].get<std::string>());
+        EXPECT_EQ(
+            to_hex(fingerprinter.compute(vector["method"].get<std::string>(), vector["path"].get<std::string>(), body)),
+            vector["sha256"].get<std::string>());
         EXPECT_EQ(to_string(fingerprinter.body_error()), vector["reason"].get<std::string>());
         std::string canonical;
         if (!body.empty()) {
@@ -63,7 +65,9 @@ TEST(Fingerprint, PublishedVectors) {
 
 TEST(Fingerprint, OneForEverySpellingAndAnotherForEveryOtherRequest) {
     Fingerprinter fingerprinter;
-    const auto of = [&](std::string_view method, std::string_view path, std::string_view body) { return to_hex(fingerprinter.compute(method, path, body)); };
+    const auto of = [&](std::string_view method, std::string_view path, std::string_view body) {
+        return to_hex(fingerprinter.compute(method, path, body));
+    };
     const std::string first = of("POST", "/orders", R"({"a":1,"b":"é"})");
     EXPECT_EQ(of("post", "/orders", R"({ "b" : "\u00e9", "a" : 1.0 })"), first);
     EXPECT_EQ(of("POST", "/orders", R"({"\u0062":"\u00E9","a":10e-1})"), first);
@@ -92,7 +96,8 @@ TEST(Fingerprint, ExactNumbersKeepAmountsApart) {
     EXPECT_EQ(fingerprinter.body_error(), CanonicalJsonError::none);
     EXPECT_NE(fingerprinter.compute("POST", "/a", other, exact), of_one);
     EXPECT_EQ(fingerprinter.body_error(), CanonicalJsonError::number_not_exact);
-    EXPECT_EQ(fingerprinter.compute("POST", "/a", R"({"amount":19.90})", exact), fingerprinter.compute("POST", "/a", R"({"amount":19.9})", exact));
+    EXPECT_EQ(fingerprinter.compute("POST", "/a", R"({"amount":19.90})", exact),
+              fingerprinter.compute("POST", "/a", R"({"amount":19.9})", exact));
 }
 
 TEST(Fingerprint, KeyedIsHmacSha256) {
@@ -101,12 +106,14 @@ TEST(Fingerprint, KeyedIsHmacSha256) {
     for (const std::size_t size : {0U, 1U, 32U, 63U, 64U, 65U, 200U}) {
         const std::string key(size, 'k');
         Fingerprint expected;
-        ASSERT_NE(HMAC(EVP_sha256(), key.data(), static_cast<int>(size), reinterpret_cast<const unsigned char*>(message.data()), message.size(),
-                       expected.data(), nullptr),
-                  nullptr);
+        ASSERT_NE(
+            HMAC(EVP_sha256(), key.data(), static_cast<int>(size),
+                 reinterpret_cast<const unsigned char*>(message.data()), message.size(), expected.data(), nullptr),
+            nullptr);
         EXPECT_EQ(fingerprinter.compute_keyed(key, "post", "/a", R"({"b":2,"a":1})"), expected) << size;
     }
-    EXPECT_NE(fingerprinter.compute_keyed("one", "POST", "/a", "{}"), fingerprinter.compute_keyed("two", "POST", "/a", "{}"));
+    EXPECT_NE(fingerprinter.compute_keyed("one", "POST", "/a", "{}"),
+              fingerprinter.compute_keyed("two", "POST", "/a", "{}"));
     EXPECT_NE(fingerprinter.compute_keyed("", "POST", "/a", "{}"), fingerprinter.compute("POST", "/a", "{}"));
 }
 

@@ -43,7 +43,8 @@ http::Response with_status(int status, const Context& context) {
 
 void raise(std::string_view sqlstate, Context& context) {
     // The SQLSTATE is one of three constants, never text of the request.
-    context.transaction().execute("DO $$ BEGIN RAISE EXCEPTION 'demo' USING ERRCODE = '" + std::string(sqlstate) + "'; END $$");
+    context.transaction().execute("DO $$ BEGIN RAISE EXCEPTION 'demo' USING ERRCODE = '" + std::string(sqlstate) +
+                                  "'; END $$");
 }
 
 }  // namespace

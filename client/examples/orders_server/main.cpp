@@ -48,7 +48,8 @@ idempotency::Authenticate authenticate_by(idempotency::UnitOfWork& unit_of_work)
         constexpr std::string_view scheme = "Bearer ";
         const std::string_view header = request.headers.get("Authorization").value_or("");
         // The scheme's name compares without case (RFC 9110 section 11.1).
-        const bool bearer = header.size() > scheme.size() && strncasecmp(header.data(), scheme.data(), scheme.size()) == 0;
+        const bool bearer =
+            header.size() > scheme.size() && strncasecmp(header.data(), scheme.data(), scheme.size()) == 0;
         const auto principal_id = bearer ? idempotency::Uuid::parse(header.substr(scheme.size())) : std::nullopt;
         bool known = false;
         if (principal_id) {
@@ -57,7 +58,8 @@ idempotency::Authenticate authenticate_by(idempotency::UnitOfWork& unit_of_work)
             });
         }
         if (!known) {
-            return Problem{401, "unauthorized", "Unauthorized", "Send Authorization: Bearer with the id of a principal.", {}, {}};
+            return Problem{
+                401, "unauthorized", "Unauthorized", "Send Authorization: Bearer with the id of a principal.", {}, {}};
         }
         return Actor{principal_id};
     };
@@ -86,8 +88,12 @@ Problem problem_of(int status) {
         case 404:
             return {404, "not_found", "Not found", "There is nothing at this path.", {}, {}};
         case 413:
-            return {413, "content_too_large", "Content too large",
-                    "The body may have " + std::to_string(orders::body_limit) + " bytes at most.", {}, {}};
+            return {413,
+                    "content_too_large",
+                    "Content too large",
+                    "The body may have " + std::to_string(orders::body_limit) + " bytes at most.",
+                    {},
+                    {}};
         default:
             return {status, "bad_request", "Bad request", "The request could not be read.", {}, {}};
     }
@@ -167,7 +173,9 @@ int serve(const Options& options) {
     });
     add_routes(server, adapter, options.demo);
 
-    const int bound = port == 0 ? server.bind_to_any_port(host.c_str()) : server.bind_to_port(host.c_str(), port) ? port : -1;
+    const int bound = port == 0                                 ? server.bind_to_any_port(host.c_str())
+                      : server.bind_to_port(host.c_str(), port) ? port
+                                                                : -1;
     if (bound < 0) {
         std::cerr << "orders_server: cannot listen on " << options.listen << '\n';
         return 1;
@@ -196,7 +204,8 @@ int serve(const Options& options) {
 int main(int argc, char** argv) {
     Options options;
     CLI::App app("The orders server: an example of idempotent writes on PostgreSQL.", "orders_server");
-    app.add_option("--conninfo", options.conninfo, "libpq connection string; '' uses libpq's environment variables")->required();
+    app.add_option("--conninfo", options.conninfo, "libpq connection string; '' uses libpq's environment variables")
+        ->required();
     app.add_option("--listen", options.listen, "HOST:PORT; port 0 picks a free one")->required();
     app.add_option("--lock-timeout-ms", options.lock_timeout_ms, "how long a repeat waits for the first request")
         ->check(CLI::Range(0, 3'600'000))

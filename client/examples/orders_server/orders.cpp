@@ -40,14 +40,16 @@ constexpr double quantity_max = 2'147'483'647;
 Problem not_found() { return {404, "not_found", "Not found", "There is no such order of yours.", {}, {}}; }
 
 Problem invalid(std::vector<ProblemError> errors) {
-    return {400, "validation_failed", "Validation failed", "The request is not valid; see errors.", std::move(errors), {}};
+    return {400, "validation_failed", "Validation failed", "The request is not valid; see errors.", std::move(errors),
+            {}};
 }
 
 /// The JSON object in the body, or the problem with it.
 std::variant<ordered_json, Problem> object_of(const http::Request& request) {
     const std::string_view type = request.headers.get("Content-Type").value_or("");
     std::string media_type(type.substr(0, type.find_first_of("; \t")));
-    std::transform(media_type.begin(), media_type.end(), media_type.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::transform(media_type.begin(), media_type.end(), media_type.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
     if (media_type != "application/json") {
         return Problem{415, "unsupported_media_type", "Unsupported media type", "Send application/json.", {}, {}};
     }
@@ -109,7 +111,8 @@ http::Response order_response(int status, std::string_view id, int version, cons
 std::variant<std::vector<std::string>, Problem> expected_tags(const http::Request& request) {
     const auto lines = request.headers.all("If-Match");
     if (lines.empty()) {
-        return Problem{428, "precondition_required", "Precondition required", "Send If-Match with the order's ETag.", {}, {}};
+        return Problem{
+            428, "precondition_required", "Precondition required", "Send If-Match with the order's ETag.", {}, {}};
     }
     const Problem malformed = invalid({{"#header/If-Match", "invalid_format", "Must be an ETag such as \"1\"."}});
     const auto skip = [](std::string_view& text, const char* characters) {
@@ -222,7 +225,8 @@ http::Response handle_replace_order(const http::Request& request, Context& conte
         return not_found().to_response(context.correlation_id());
     }
     if (!holds(std::get<std::vector<std::string>>(tags), current.get(0, 0).value())) {
-        return Problem{412, "precondition_failed", "Precondition failed", "The order has another version by now.", {}, {}}
+        return Problem{412, "precondition_failed", "Precondition failed", "The order has another version by now.", {},
+                       {}}
             .to_response(context.correlation_id());
     }
     const auto row = context.transaction().execute(
@@ -233,16 +237,17 @@ http::Response handle_replace_order(const http::Request& request, Context& conte
 
 http::Response handle_delete_order(const http::Request& request, Context& context) {
     const auto id = id_of(request);
-    const bool deleted = id && context.transaction()
-                                       .execute("DELETE FROM orders WHERE id = $1 AND principal_id = $2",
-                                                {*id, principal(context)})
-                                       .affected() == 1;
+    const bool deleted =
+        id && context.transaction()
+                      .execute("DELETE FROM orders WHERE id = $1 AND principal_id = $2", {*id, principal(context)})
+                      .affected() == 1;
     return deleted ? http::Response{204, {}, ""} : not_found().to_response(context.correlation_id());
 }
 
 http::Response handle_list_orders(const http::Request&, Context& context) {
     const auto rows = context.transaction().execute(
-        "SELECT id, version, sku, quantity FROM orders WHERE principal_id = $1 ORDER BY created_at, id", {principal(context)});
+        "SELECT id, version, sku, quantity FROM orders WHERE principal_id = $1 ORDER BY created_at, id",
+        {principal(context)});
     ordered_json list = ordered_json::array();
     for (std::size_t i = 0; i < rows.rows(); ++i) {
         list.push_back({{"id", rows.get(i, 0).value()},
@@ -269,11 +274,13 @@ http::Response handle_create_note(const http::Request& request, Context& context
     }
     const ordered_json& document = std::get<ordered_json>(body);
     const auto text = document.find("text");
-    if (text == document.end() || !text->is_string() || text->get_ref<const std::string&>().find('\0') != std::string::npos) {
+    if (text == document.end() || !text->is_string() ||
+        text->get_ref<const std::string&>().find('\0') != std::string::npos) {
         return invalid({{"#/text", "invalid_value", "Must be a text."}}).to_response(context.correlation_id());
     }
-    const auto row = context.transaction().execute("INSERT INTO notes (principal_id, text) VALUES ($1, $2) RETURNING id",
-                                                   {principal(context), text->get<std::string>()});
+    const auto row =
+        context.transaction().execute("INSERT INTO notes (principal_id, text) VALUES ($1, $2) RETURNING id",
+                                      {principal(context), text->get<std::string>()});
     return http::Response::json(201, ordered_json{{"id", row.get(0, 0).value()}, {"text", *text}}.dump());
 }
 

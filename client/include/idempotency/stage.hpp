@@ -24,11 +24,11 @@ namespace idempotency {
 
 /// What the stage knows of an operation of the API.
 struct Operation {
-    std::string action;                      ///< its name, kept with the key, e.g. "orders.create"
-    bool keyed = false;                      ///< declares the Idempotency-Key header; else the header has no effect
-    std::vector<int> etag_statuses = {};     ///< statuses whose replay carries ETag from the body's version
-    std::size_t body_limit = 1024 * 1024;    ///< bytes; a larger body is answered 413
-    bool key_required = false;               ///< a request without Idempotency-Key is answered 400
+    std::string action;                    ///< its name, kept with the key, e.g. "orders.create"
+    bool keyed = false;                    ///< declares the Idempotency-Key header; else the header has no effect
+    std::vector<int> etag_statuses = {};   ///< statuses whose replay carries ETag from the body's version
+    std::size_t body_limit = 1024 * 1024;  ///< bytes; a larger body is answered 413
+    bool key_required = false;             ///< a request without Idempotency-Key is answered 400
     /// Location of a 201 answer, first and replayed, with {resource_id} in it: "/api/v1/orders/{resource_id}". Empty: none.
     std::string location = {};
     /// The claim travels with the handler's first statement and saves a round trip. The handler then runs before it is known whether the key is
@@ -67,7 +67,8 @@ public:
     ///                  INSERT INTO orders (sku) VALUES ($1) RETURNING 201, jsonb_build_object('id', id), id
     /// @return nothing when the statement gave no row: then nothing was changed, and the handler answers something else (404, ...)
     /// @throws Error the statement's; KeyNotStarted in a deferred operation, do not catch it
-    [[nodiscard]] std::optional<http::Response> finish_with(std::string_view statement, std::vector<Parameter> parameters = {}) {
+    [[nodiscard]] std::optional<http::Response> finish_with(std::string_view statement,
+                                                            std::vector<Parameter> parameters = {}) {
         return finish_(statement, std::move(parameters));
     }
 

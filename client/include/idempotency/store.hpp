@@ -71,7 +71,8 @@ public:
     /// Stores a 2xx answer for a key that begin started in this transaction.
     /// @return the body as stored: give exactly this to the client, so that a replay cannot differ
     /// @throws Error IK003 when this transaction did not start the key, IK004 when the status is not 2xx
-    std::optional<std::string> complete(Transaction& transaction, const KeyedRequest& request, const Answer& answer) const;
+    std::optional<std::string> complete(Transaction& transaction, const KeyedRequest& request,
+                                        const Answer& answer) const;
 
     /// The same, and COMMIT, in one round trip. The transaction has ended, whatever comes of it.
     /// @throws Error as complete; in_doubt() when the connection was lost meanwhile
@@ -91,7 +92,8 @@ public:
     /// is there already stays.
     /// @return the body as stored
     /// @throws Error IK004 when the status is not a final error
-    std::optional<std::string> save_final(Transaction& transaction, const KeyedRequest& request, const Answer& answer) const;
+    std::optional<std::string> save_final(Transaction& transaction, const KeyedRequest& request,
+                                          const Answer& answer) const;
 
 private:
     bool prepared_;

@@ -97,9 +97,9 @@ private:
 
     Connection& connection_;
     std::vector<Statement> queue_;
-    bool begun_ = false;      ///< BEGIN was sent
-    bool ended_ = false;      ///< COMMIT or ROLLBACK was sent, or the connection is gone
-    std::string failed_with_;       ///< SQLSTATE of the first statement that failed
+    bool begun_ = false;             ///< BEGIN was sent
+    bool ended_ = false;             ///< COMMIT or ROLLBACK was sent, or the connection is gone
+    std::string failed_with_;        ///< SQLSTATE of the first statement that failed
     std::optional<Result> refused_;  ///< the claim's row when it did not start the key
 };
 
