@@ -4,6 +4,8 @@
 
 #include <httplib.h>
 
+#include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -26,6 +28,23 @@ public:
         return [this, operation = std::move(operation), handler = std::move(handler)](const httplib::Request& request,
                                                                                       httplib::Response& response) {
             send(stage_.handle(operation, authenticate_, from(request), handler), response);
+        };
+    }
+
+    /// A handler on httplib's own types, as an application has them already.
+    using NativeHandler = std::function<void(const httplib::Request&, httplib::Response&, Context&)>;
+
+    /// The same for such a handler. It gets a fresh response at every attempt. It must set a whole body: one that streams (a content
+    /// provider) is answered 500 at once, because what was streamed could be neither stored nor taken back.
+    [[nodiscard]] httplib::Server::Handler wrap_native(Operation operation, NativeHandler handler) const {
+        return [this, operation = std::move(operation), handler = std::move(handler)](const httplib::Request& request,
+                                                                                      httplib::Response& response) {
+            const Handler whole = [&](const http::Request&, Context& context) {
+                httplib::Response fresh;
+                handler(request, fresh, context);
+                return whole_answer(fresh);
+            };
+            send(stage_.handle(operation, authenticate_, from(request), whole), response);
         };
     }
 
@@ -53,6 +72,18 @@ private:
             translated.headers.add(name, value);
         }
         return translated;
+    }
+
+    static http::Response whole_answer(const httplib::Response& response) {
+        if (response.content_provider_) {
+            throw std::logic_error("the handler streams its answer; an answer in the idempotency stage must be whole");
+        }
+        http::Response answer{
+            response.status == -1 ? 200 : response.status, {}, response.body};  // -1: httplib's default
+        for (const auto& [name, value] : response.headers) {
+            answer.headers.add(name, value);
+        }
+        return answer;
     }
 
     static void send(const http::Response& from, httplib::Response& response) {

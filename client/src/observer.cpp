@@ -4,6 +4,7 @@
 
 namespace idempotency {
 
+void Observer::waited(std::string_view, std::chrono::nanoseconds) noexcept {}
 void Observer::started(std::string_view) noexcept {}
 void Observer::replayed(std::string_view, int) noexcept {}
 void Observer::reused(std::string_view) noexcept {}
@@ -12,6 +13,7 @@ void Observer::stored(std::string_view, int) noexcept {}
 void Observer::not_stored(std::string_view, int) noexcept {}
 void Observer::retried(std::string_view, std::string_view) noexcept {}
 void Observer::in_doubt(std::string_view, bool) noexcept {}
+void Observer::unstorable(std::string_view, std::string_view) noexcept {}
 void Observer::failed(std::string_view, std::string_view) noexcept {}
 
 }  // namespace idempotency

@@ -200,8 +200,7 @@ private:
         try {
             if (operation_.deferred) {
                 stage_.store_.begin_deferred(attempt.transaction, keyed);
-            } else if (const BeginResult begun = stage_.store_.begin(attempt.transaction, keyed);
-                       begun.outcome != Outcome::started) {
+            } else if (const BeginResult begun = begin(attempt, keyed); begun.outcome != Outcome::started) {
                 return not_started(begun, tell_reuse);
             }
         } catch (const Error& error) {
@@ -225,6 +224,13 @@ private:
             return not_started(*refused, tell_reuse);
         }
         return response;
+    }
+
+    BeginResult begin(const Attempt& attempt, const KeyedRequest& keyed) const {
+        const auto before = std::chrono::steady_clock::now();
+        BeginResult begun = stage_.store_.begin(attempt.transaction, keyed);
+        observer().waited(operation_.action, std::chrono::steady_clock::now() - before);
+        return begun;
     }
 
     std::optional<http::Response> not_started(const BeginResult& begun, bool tell_reuse) {
@@ -310,11 +316,11 @@ private:
 
     http::Response complete(const Attempt& attempt, const KeyedRequest& keyed, http::Response response, bool secret) {
         if (response.body.size() > stage_.options_.response_limit) {
-            return internal_error("the answer is larger than response_limit");
+            return unstorable("the answer is larger than response_limit");
         }
         std::optional<Answer> answer = answers::to_store(response);
         if (!answer) {
-            return internal_error("the answer to a keyed request is not JSON");
+            return unstorable("the answer to a keyed request is not JSON");
         }
         if (!answer->body) {
             response.body.clear();
@@ -328,7 +334,7 @@ private:
             stored = stage_.store_.complete_and_commit(attempt.transaction, keyed, *answer);
         } catch (const Error& error) {
             if (is_data_exception(error)) {
-                return internal_error("the answer cannot be stored: " + std::string(error.what()));
+                return unstorable("the answer cannot be stored: " + std::string(error.what()));
             }
             if (error.in_doubt()) {
                 in_doubt_ = InDoubt{std::move(response), *answer};
@@ -348,8 +354,8 @@ private:
     http::Response save_final(const Attempt& attempt, const KeyedRequest& keyed, http::Response response) {
         const std::optional<Answer> answer = answers::to_store(response);
         if (!answer || response.body.size() > stage_.options_.response_limit) {
-            observer().failed(operation_.action,
-                              "a final error was not stored: it is not JSON, or larger than response_limit");
+            observer().unstorable(operation_.action,
+                                  "a final error was not stored: it is not JSON, or larger than response_limit");
             return response;
         }
         try {
@@ -358,7 +364,9 @@ private:
             response.body = stage_.store_.save_final(transaction, keyed, *answer).value_or("");
             observer().stored(operation_.action, response.status);
         } catch (const Error& error) {
-            observer().failed(operation_.action, "a final error was not stored: " + std::string(error.what()));
+            const std::string reason = "a final error was not stored: " + std::string(error.what());
+            is_data_exception(error) ? observer().unstorable(operation_.action, reason)
+                                     : observer().failed(operation_.action, reason);
         }
         answers::set_derived_headers(response, operation_, answer->resource_id);
         return response;
@@ -401,6 +409,11 @@ private:
             observer().failed(operation_.action, error.sqlstate() + ": " + error.what());
         }
         return problem(answer);
+    }
+
+    http::Response unstorable(std::string_view reason) const {
+        observer().unstorable(operation_.action, reason);
+        return problem(answers::internal_error());
     }
 
     http::Response internal_error(std::string_view reason) const {

@@ -24,6 +24,7 @@ TEST_F(InProgress, 409AfterLockTimeout) {
     EXPECT_NE(header(second, "Retry-After"), "");
     EXPECT_FALSE(is_replay(second));
     EXPECT_EQ(keys(), 0);
+    EXPECT_THAT(observer.waits(), ::testing::ElementsAre(::testing::_, ::testing::Ge(std::chrono::milliseconds(100))));
     go_on.set_value();
     expect_same_answer(first.get(), send(request(key), creating()));
     EXPECT_EQ(effects(), 1);

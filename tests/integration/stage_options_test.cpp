@@ -81,7 +81,7 @@ TEST_F(Deadline, EndsTheAttempts) {
 }
 
 TEST_F(Deadline, EndsTheWaitForAConnection) {
-    idempotency::Pool small(database.conninfo(), 1);
+    idempotency::Pool small(database.application_conninfo(), 1);
     auto with_deadline = changed();
     with_deadline.deadline = std::chrono::milliseconds(20);
     const idempotency::Stage hurried(small, with_deadline);
@@ -155,7 +155,9 @@ TEST_F(PreparedStatements, CanBeTurnedOff) {
 
 TEST_F(PreparedStatements, AreTheDefault) {
     idempotency::Pool single(database.conninfo(), 1);
-    const idempotency::Stage prepared(single, changed());
+    auto by_default = changed();
+    by_default.store = {};
+    const idempotency::Stage prepared(single, by_default);
     send_to(prepared, request(new_key()), creating());
     send_to(prepared, request(new_key()), [&](const Request&, Context& context) {
         EXPECT_EQ(context.transaction().execute("SELECT count(*) FROM pg_prepared_statements").get(0, 0), "2");

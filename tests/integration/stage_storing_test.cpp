@@ -111,7 +111,7 @@ TEST_F(Unstorable, Success500AndRolledBack) {
         EXPECT_EQ(send(request(key), [](const Request&, Context&) { return Response{204, {}, ""}; }).status, 204);
         database.value("DELETE FROM idempotency_keys");
     }
-    EXPECT_THAT(observer.events(), ::testing::Contains(::testing::HasSubstr("failed the answer")).Times(6));
+    EXPECT_THAT(observer.events(), ::testing::Contains(::testing::HasSubstr("unstorable the answer")).Times(6));
 }
 
 TEST_F(Unstorable, LargerThanTheLimit) {

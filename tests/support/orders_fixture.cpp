@@ -13,6 +13,9 @@
 OrdersServer::OrdersServer(const std::string& conninfo, std::vector<std::string> options) {
     std::vector<std::string> words{ORDERS_SERVER, "--conninfo", conninfo, "--listen", "127.0.0.1:0"};
     words.insert(words.end(), options.begin(), options.end());
+    if (through_pooler()) {
+        words.emplace_back("--no-prepared-statements");
+    }
     std::vector<char*> arguments;
     for (std::string& word : words) {
         arguments.push_back(word.data());

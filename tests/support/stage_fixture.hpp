@@ -30,11 +30,24 @@ public:
     void in_doubt(std::string_view, bool committed) noexcept override {
         note(committed ? "in_doubt committed" : "in_doubt not committed");
     }
+    void waited(std::string_view, std::chrono::nanoseconds duration) noexcept override {
+        const std::scoped_lock lock(mutex_);
+        waits_.push_back(duration);
+    }
+    void unstorable(std::string_view, std::string_view reason) noexcept override {
+        note("unstorable " + std::string(reason));
+    }
     void failed(std::string_view, std::string_view reason) noexcept override { note("failed " + std::string(reason)); }
 
     [[nodiscard]] std::vector<std::string> events() const {
         const std::scoped_lock lock(mutex_);
         return events_;
+    }
+
+    /// How long each begin took.
+    [[nodiscard]] std::vector<std::chrono::nanoseconds> waits() const {
+        const std::scoped_lock lock(mutex_);
+        return waits_;
     }
 
 private:
@@ -45,6 +58,7 @@ private:
 
     mutable std::mutex mutex_;
     std::vector<std::string> events_;
+    std::vector<std::chrono::nanoseconds> waits_;
 };
 
 class StageTest : public ::testing::Test {
@@ -58,7 +72,7 @@ protected:
 
     StageTest() : StageTest(std::chrono::milliseconds(5000)) {}
     explicit StageTest(std::chrono::milliseconds lock_timeout)
-        : pool(database.conninfo(), 64), stage(pool, options(lock_timeout)) {
+        : pool(database.application_conninfo(), 64), stage(pool, options(lock_timeout)) {
         database.value("CREATE TABLE effects (note text)");
         actor.principal_id = idempotency::Uuid::parse(database.new_principal());
     }
@@ -67,6 +81,7 @@ protected:
         idempotency::StageOptions stage_options;
         stage_options.unit_of_work.lock_timeout = lock_timeout;
         stage_options.observer = &observer;
+        stage_options.store.prepared_statements = !through_pooler();
         return stage_options;
     }
 

@@ -67,6 +67,9 @@ void prepare_template() {
     run_sql(with_database("postgres"), "ALTER DATABASE idempotency_test_template IS_TEMPLATE true");
 }
 
+/// A connection string of PgBouncer in front of the cluster, or null.
+const char* pooler() { return std::getenv("IDEMPOTENCY_TEST_POOLER"); }
+
 std::uint64_t random_bits() {
     thread_local std::mt19937_64 generator = [] {
         std::random_device device;
@@ -107,20 +110,8 @@ void TestDatabase::wait_until(const std::string& sql) const {
     }
 }
 
-std::string new_key() {
-    idempotency::Uuid key;
-    const auto now =
-        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
-    const auto milliseconds = static_cast<std::uint64_t>(now.count());
-    for (int i = 0; i < 6; ++i) {
-        key.bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(milliseconds >> (40 - 8 * i));
-    }
-    std::uint64_t random = random_bits();
-    for (std::size_t i = 6; i < 16; ++i) {
-        key.bytes[i] = static_cast<std::uint8_t>(random);
-        random = i == 11 ? random_bits() : random >> 8;
-    }
-    key.bytes[6] = static_cast<std::uint8_t>((key.bytes[6] & 0x0F) | 0x70);
-    key.bytes[8] = static_cast<std::uint8_t>((key.bytes[8] & 0x3F) | 0x80);
-    return key.to_string();
+bool through_pooler() { return pooler() != nullptr; }
+
+std::string TestDatabase::application_conninfo() const {
+    return through_pooler() ? std::string(pooler()) + " dbname=" + name_ : conninfo();
 }

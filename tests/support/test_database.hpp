@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "test_keys.hpp"
+
 /// Runs SQL on connections of its own, one a call.
 class Database {
 public:
@@ -28,6 +30,9 @@ public:
     TestDatabase(const TestDatabase&) = delete;
     TestDatabase& operator=(const TestDatabase&) = delete;
 
+    /// The same database as an application reaches it: through a pooler when the environment names one.
+    [[nodiscard]] std::string application_conninfo() const;
+
     /// A new principal's id.
     [[nodiscard]] std::string new_principal() const;
 
@@ -40,5 +45,5 @@ private:
     std::string name_;
 };
 
-/// A new UUIDv7 in text form.
-[[nodiscard]] std::string new_key();
+/// Whether applications reach the database through a transaction pooler, so that they must not name prepared statements.
+[[nodiscard]] bool through_pooler();

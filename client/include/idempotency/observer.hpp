@@ -2,6 +2,7 @@
 // Implemented by applications and by metrics adapters; called by the stage.
 #pragma once
 
+#include <chrono>
 #include <string_view>
 
 namespace idempotency {
@@ -12,6 +13,9 @@ class Observer {
 public:
     virtual ~Observer() = default;
 
+    /// How long idempotency_begin took: one round trip, and for a repeat the wait for the first request. Not told for deferred
+    /// operations, where begin travels with the handler's first statement.
+    virtual void waited(std::string_view action, std::chrono::nanoseconds duration) noexcept;
     /// The key is this request's: the handler runs.
     virtual void started(std::string_view action) noexcept;
     /// A stored answer was given again.
@@ -28,7 +32,11 @@ public:
     virtual void retried(std::string_view action, std::string_view sqlstate) noexcept;
     /// The connection was lost during COMMIT; beginning again with the key told whether it had committed.
     virtual void in_doubt(std::string_view action, bool had_committed) noexcept;
-    /// The request was answered 500, or an answer could not be stored; nothing of it was kept.
+    /// The handler's answer cannot be stored: not JSON, \u0000, a number that the server does not hold, over response_limit. A 2xx
+    /// was rolled back and became 500; a final error went out, and the next request with the key runs.
+    /// @param reason what was wrong, for the person who mends it
+    virtual void unstorable(std::string_view action, std::string_view reason) noexcept;
+    /// The request was answered 500 or 503 for another reason; nothing of it was kept.
     /// @param reason what was wrong, for the person who mends it
     virtual void failed(std::string_view action, std::string_view reason) noexcept;
 };
