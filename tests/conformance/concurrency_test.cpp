@@ -1,4 +1,5 @@
 // Conformance: requests with one key at the same time.
+// Run by tests/conformance/run; needs a server that speaks the orders contract.
 #include <future>
 
 #include "conformance_test.hpp"

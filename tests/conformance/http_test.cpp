@@ -1,4 +1,5 @@
 // Conformance: everything around the key that a client of HTTP expects.
+// Run by tests/conformance/run; needs a server that speaks the orders contract.
 #include "conformance_test.hpp"
 
 using Http = ConformanceTest;

@@ -1,4 +1,5 @@
 // Conformance: what the header Idempotency-Key may hold, and where it counts.
+// Run by tests/conformance/run; needs a server that speaks the orders contract.
 #include "conformance_test.hpp"
 
 using Key = ConformanceTest;

@@ -1,4 +1,5 @@
 // Conformance: a repeat gets the stored answer, and there is one effect.
+// Run by tests/conformance/run; needs a server that speaks the orders contract.
 #include "conformance_test.hpp"
 
 using Replay = ConformanceTest;

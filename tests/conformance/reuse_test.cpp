@@ -1,4 +1,5 @@
 // Conformance: a key belongs to one request.
+// Run by tests/conformance/run; needs a server that speaks the orders contract.
 #include "conformance_test.hpp"
 
 using Reuse = ConformanceTest;

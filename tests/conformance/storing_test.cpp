@@ -1,4 +1,5 @@
 // Conformance: final answers are kept, others are not, and a failed request leaves no effect.
+// Run by tests/conformance/run; needs a server that speaks the orders contract.
 #include "conformance_test.hpp"
 
 using Storing = ConformanceTest;

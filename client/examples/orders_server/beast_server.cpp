@@ -38,6 +38,7 @@ using idempotency::BeastAdapter;
 
 constexpr std::chrono::seconds idle_timeout{1};
 constexpr std::chrono::seconds request_timeout{30};
+constexpr std::chrono::seconds linger_timeout{2};
 
 class BeastServer {
 public:
@@ -98,6 +99,12 @@ private:
                 }
             }
             stream.socket().shutdown(tcp::socket::shutdown_send);
+            // A client that still sends its body reads the answer afterwards: closing now would reset the connection under it.
+            stream.expires_after(linger_timeout);
+            for (;;) {
+                buffer.clear();
+                co_await stream.async_read_some(buffer.prepare(64 * 1024), use_awaitable);
+            }
         } catch (const boost::system::system_error&) {
             // the client has gone, or was idle for too long
         }
