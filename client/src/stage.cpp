@@ -359,8 +359,7 @@ private:
             return response;
         }
         try {
-            Transaction transaction =
-                Transaction::Control::reopen(attempt.transaction, stage_.options_.unit_of_work.lock_timeout);
+            Transaction transaction = Transaction::Control::reopen(attempt.transaction, stage_.options_.unit_of_work);
             response.body = stage_.store_.save_final(transaction, keyed, *answer).value_or("");
             observer().stored(operation_.action, response.status);
         } catch (const Error& error) {

@@ -88,7 +88,7 @@ bool left_in_progress(const Error& error) { return error.sqlstate() == sqlstate:
 
 }  // namespace
 
-Store::Store(StoreOptions options) : prepared_(options.prepared_statements) {
+Store::Store(StoreOptions options) {
     const std::string schema = quoted_identifier(options.schema);
     begin_ = "SELECT outcome, response_status, response_body, resource_id FROM " + schema +
              ".idempotency_begin($1::uuid, $2::uuid, $3::text, $4::bytea, $5::interval)";
@@ -100,11 +100,11 @@ Store::Store(StoreOptions options) : prepared_(options.prepared_statements) {
 }
 
 BeginResult Store::begin(Transaction& transaction, const KeyedRequest& request) const {
-    return begin_result(Transaction::Control::claim(transaction, begin_, begin_parameters(request), prepared_));
+    return begin_result(Transaction::Control::claim(transaction, begin_, begin_parameters(request)));
 }
 
 void Store::begin_deferred(Transaction& transaction, const KeyedRequest& request) const {
-    Transaction::Control::queue_claim(transaction, begin_, begin_parameters(request), prepared_);
+    Transaction::Control::queue_claim(transaction, begin_, begin_parameters(request));
 }
 
 std::optional<BeginResult> Store::refused(const Transaction& transaction) const {
@@ -116,14 +116,12 @@ bool Store::started(const Result& claim) { return claim.get(0, 0) == "started"; 
 
 std::optional<std::string> Store::complete(Transaction& transaction, const KeyedRequest& request,
                                            const Answer& answer) const {
-    return text(Transaction::Control::execute(transaction, complete_, complete_parameters(request, answer), prepared_),
-                0);
+    return text(Transaction::Control::execute(transaction, complete_, complete_parameters(request, answer)), 0);
 }
 
 std::optional<std::string> Store::complete_and_commit(Transaction& transaction, const KeyedRequest& request,
                                                       const Answer& answer) const {
-    return text(Transaction::Control::execute_and_commit(transaction, complete_, complete_parameters(request, answer),
-                                                         prepared_),
+    return text(Transaction::Control::execute_and_commit(transaction, complete_, complete_parameters(request, answer)),
                 0);
 }
 
@@ -137,7 +135,7 @@ std::optional<Answer> Store::finish_with(Transaction& transaction, const KeyedRe
                             ") SELECT status, " + complete_function_ + "(" + principal + "::uuid, " + key +
                             "::uuid, status, body, resource_id), resource_id FROM answer";
     try {
-        const Result row = Transaction::Control::execute_and_commit(transaction, sql, std::move(parameters), prepared_);
+        const Result row = Transaction::Control::execute_and_commit(transaction, sql, std::move(parameters));
         return row.rows() == 0 ? std::nullopt : std::optional(Answer{integer(row, 0), text(row, 1), uuid(row, 2)});
     } catch (const Error& error) {
         if (left_in_progress(error)) {
@@ -152,8 +150,7 @@ std::optional<std::string> Store::save_final(Transaction& transaction, const Key
     const Result row = Transaction::Control::execute_and_commit(
         transaction, save_final_,
         {request.principal_id, request.key, request.action, hex(request.request_sha256), answer.status, answer.body,
-         answer.resource_id, interval(request.ttl)},
-        prepared_);
+         answer.resource_id, interval(request.ttl)});
     return text(row, 0);
 }
 

@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -77,6 +78,12 @@ Answers read_answers(PGconn* connection) {
 
 constexpr const char* begin_sql = "BEGIN";
 
+/// Statements beyond this are parsed each time: an application that builds its SQL text would fill the server's memory.
+constexpr std::size_t most_prepared_statements = 256;
+
+constexpr std::string_view feature_not_supported = "0A000";
+constexpr std::string_view invalid_sql_statement_name = "26000";
+
 }  // namespace
 
 Result::Result(pg_result* owned) noexcept : result_(owned, PQclear) {}
@@ -103,12 +110,12 @@ std::uint64_t Result::affected() const noexcept { return std::strtoull(PQcmdTupl
 Transaction::~Transaction() { Control::rollback(*this); }
 
 Result Transaction::execute(std::string_view sql, const std::vector<Parameter>& parameters) {
-    return Control::execute(*this, sql, parameters, false);
+    return Control::execute(*this, sql, parameters);
 }
 
 PGconn* Transaction::native_handle() {
     if (!queue_.empty()) {
-        Control::execute(*this, "SELECT", {}, false);  // sends BEGIN
+        Control::execute(*this, "SELECT", {});  // sends BEGIN
     }
     return connection_.native_handle();
 }
@@ -121,46 +128,44 @@ bool Transaction::Control::failed(const Transaction& transaction) noexcept {
     return PQtransactionStatus(transaction.connection_.native_handle()) == PQTRANS_INERROR;
 }
 
-Transaction Transaction::Control::open(Connection& connection, std::chrono::milliseconds lock_timeout) {
-    return Transaction(connection, opening(lock_timeout));
+Transaction Transaction::Control::open(Connection& connection, const UnitOfWorkOptions& options) {
+    return Transaction(connection, options.prepared_statements, opening(options.lock_timeout));
 }
 
-Transaction Transaction::Control::reopen(Transaction& before, std::chrono::milliseconds lock_timeout) {
-    std::vector<Statement> statements = opening(lock_timeout);
+Transaction Transaction::Control::reopen(Transaction& before, const UnitOfWorkOptions& options) {
+    std::vector<Statement> statements = opening(options.lock_timeout);
     before.queue_.clear();
     if (before.begun_ && !std::exchange(before.ended_, true)) {
-        statements.insert(statements.begin(), {"ROLLBACK", {}, false});
+        statements.insert(statements.begin(), {"ROLLBACK", {}, true});
     }
-    return Transaction(before.connection_, std::move(statements));
+    return Transaction(before.connection_, options.prepared_statements, std::move(statements));
 }
 
-Result Transaction::Control::execute(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters,
-                                     bool prepared) {
-    transaction.queue_.push_back({std::string(sql), std::move(parameters), prepared});
+Result Transaction::Control::execute(Transaction& transaction, std::string_view sql,
+                                     std::vector<Parameter> parameters) {
+    transaction.queue_.push_back({std::string(sql), std::move(parameters)});
     return flush(transaction, Ending::open).back();
 }
 
-void Transaction::Control::queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters,
-                                       bool prepared) {
-    transaction.queue_.push_back({std::move(sql), std::move(parameters), prepared, true});
+void Transaction::Control::queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters) {
+    transaction.queue_.push_back({std::move(sql), std::move(parameters), false, true});
 }
 
-Result Transaction::Control::claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters,
-                                   bool prepared) {
-    transaction.queue_.push_back({std::move(sql), std::move(parameters), prepared});
+Result Transaction::Control::claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters) {
+    transaction.queue_.push_back({std::move(sql), std::move(parameters)});
     return flush(transaction, Ending::open).back();
 }
 
 Result Transaction::Control::execute_and_commit(Transaction& transaction, std::string_view sql,
-                                                std::vector<Parameter> parameters, bool prepared) {
+                                                std::vector<Parameter> parameters) {
     if (!transaction.begun_) {
         // BEGIN falls away, and SET LOCAL would have no transaction block to be local to.
         std::erase_if(transaction.queue_, [](const Statement& statement) { return statement.sql == begin_sql; });
-        transaction.queue_.push_back({std::string(sql), std::move(parameters), prepared});
+        transaction.queue_.push_back({std::string(sql), std::move(parameters)});
         return flush(transaction, Ending::implicit).back();
     }
-    transaction.queue_.push_back({std::string(sql), std::move(parameters), prepared});
-    transaction.queue_.push_back({"COMMIT", {}, false});
+    transaction.queue_.push_back({std::string(sql), std::move(parameters)});
+    transaction.queue_.push_back({"COMMIT", {}, true});
     std::vector<Result> results = flush(transaction, Ending::commit);
     return results[results.size() - 2];
 }
@@ -171,7 +176,7 @@ void Transaction::Control::commit(Transaction& transaction) {
         transaction.ended_ = true;
         return;
     }
-    transaction.queue_.push_back({"COMMIT", {}, false});
+    transaction.queue_.push_back({"COMMIT", {}, true});
     flush(transaction, Ending::commit);
 }
 
@@ -190,14 +195,15 @@ void Transaction::Control::rollback(Transaction& transaction) noexcept {
 std::vector<Transaction::Statement> Transaction::Control::opening(std::chrono::milliseconds lock_timeout) {
     // set_config and not SET LOCAL: it works in the implicit transaction between two synchronisation points too. The commit guard is on in our
     // transactions, whatever the server's setting: finish_with relies on it.
-    return {{begin_sql, {}, false},
+    return {{begin_sql, {}, true},
             {"SELECT set_config('lock_timeout', $1, true), set_config('idempotency.require_complete', 'on', true)",
-             {std::to_string(lock_timeout.count()) + "ms"},
-             false}};
+             {std::to_string(lock_timeout.count()) + "ms"}}};
 }
 
-Transaction::Control::Sent Transaction::Control::send(Connection& owner, const std::vector<Statement>& statements) {
-    PGconn* const connection = owner.native_handle();
+Transaction::Control::Sent Transaction::Control::send(Transaction& transaction,
+                                                      const std::vector<Statement>& statements) {
+    Connection::State& state = transaction.connection_.state();
+    PGconn* const connection = state.handle.get();
     Sent sent;
     std::size_t answers = 0;
     bool ok = PQenterPipelineMode(connection) == 1;
@@ -207,15 +213,15 @@ Transaction::Control::Sent Transaction::Control::send(Connection& owner, const s
             values.push_back(parameter.c_str());
         }
         const int count = static_cast<int>(values.size());
-        if (statement.prepared) {
-            auto& prepared = owner.state().prepared;
-            auto known = prepared.find(statement.sql);
-            if (known == prepared.end()) {
-                const std::string name = "idempotency_" + std::to_string(++owner.state().names_given);
-                ok = ok && PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
-                known = prepared.emplace(statement.sql, name).first;
-                sent.newly_prepared.emplace_back(answers++, statement.sql);
-            }
+        auto known = state.prepared.find(statement.sql);
+        const bool may_be_named = transaction.prepared_statements_ && !statement.plain;
+        if (may_be_named && known == state.prepared.end() && state.prepared.size() < most_prepared_statements) {
+            const std::string name = "idempotency_" + std::to_string(++state.names_given);
+            ok = ok && PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
+            known = state.prepared.emplace(statement.sql, name).first;
+            sent.newly_prepared.emplace_back(answers++, statement.sql);
+        }
+        if (may_be_named && known != state.prepared.end()) {
             ok = ok &&
                  PQsendQueryPrepared(connection, known->second.c_str(), count, values.data(), nullptr, nullptr, 0) == 1;
         } else {
@@ -226,6 +232,21 @@ Transaction::Control::Sent Transaction::Control::send(Connection& owner, const s
     }
     sent.complete = ok && PQpipelineSync(connection) == 1;
     return sent;
+}
+
+void Transaction::Control::fail(Transaction& transaction, const Error& error, bool statement_was_known) {
+    if (transaction.failed_with_.empty()) {
+        transaction.failed_with_ = error.sqlstate();
+    }
+    // "cached plan must not change result type", or the server knows no such name. Anything else of the first SQLSTATE comes again when
+    // the statement is prepared anew.
+    const bool stale = error.sqlstate() == feature_not_supported || error.sqlstate() == invalid_sql_statement_name;
+    auto& prepared = transaction.connection_.state().prepared;
+    if (stale && statement_was_known && !prepared.empty()) {
+        prepared.clear();
+        throw StaleStatement(error);
+    }
+    throw error;
 }
 
 std::vector<Result> Transaction::Control::flush(Transaction& transaction, Ending ending) {
@@ -241,7 +262,7 @@ std::vector<Result> Transaction::Control::flush(Transaction& transaction, Ending
     transaction.begun_ = true;
     transaction.ended_ = ending != Ending::open;
 
-    const Sent sent = send(owner, statements);
+    const Sent sent = send(transaction, statements);
     const Answers answers = sent.complete ? read_answers(connection) : Answers{{}, {}, 0, true, {}};
     if (answers.lost || PQstatus(connection) != CONNECTION_OK) {
         transaction.ended_ = true;
@@ -266,10 +287,10 @@ std::vector<Result> Transaction::Control::flush(Transaction& transaction, Ending
         }
     }
     if (answers.error) {
-        if (transaction.failed_with_.empty()) {
-            transaction.failed_with_ = answers.error->sqlstate();
-        }
-        throw *answers.error;
+        const bool newly_prepared = std::ranges::any_of(sent.newly_prepared, [&](const auto& one) {
+            return one.first + 1 == answers.failed_at || one.first == answers.failed_at;
+        });
+        fail(transaction, *answers.error, !newly_prepared);
     }
     // COMMIT of a failed transaction succeeds, and says that it rolled back.
     if (ending == Ending::commit && answers.last_command == "ROLLBACK") {

@@ -10,41 +10,38 @@
 
 #include "idempotency/connection.hpp"
 #include "idempotency/transaction.hpp"
+#include "idempotency/unit_of_work.hpp"
 
 namespace idempotency {
 
 class Transaction::Control {
 public:
     /// Opens a transaction on a connection that is outside any. Nothing is sent yet.
-    /// @param lock_timeout SET LOCAL lock_timeout; 0: for ever
-    [[nodiscard]] static Transaction open(Connection& connection, std::chrono::milliseconds lock_timeout);
+    [[nodiscard]] static Transaction open(Connection& connection, const UnitOfWorkOptions& options);
 
     /// The same behind a ROLLBACK of what the connection is in the middle of, in the same round trip. `before` has ended with it.
-    [[nodiscard]] static Transaction reopen(Transaction& before, std::chrono::milliseconds lock_timeout);
+    [[nodiscard]] static Transaction reopen(Transaction& before, const UnitOfWorkOptions& options);
 
     /// Lets the claim of a key travel with the next statement.
-    static void queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters,
-                            bool prepared);
+    static void queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters);
 
     /// Runs the claim of a key now.
     /// @return its row, whatever its outcome
-    static Result claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters, bool prepared);
+    static Result claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters);
 
     /// The row of a queued claim that did not start the key.
     [[nodiscard]] static const std::optional<Result>& refused(const Transaction& transaction) noexcept {
         return transaction.refused_;
     }
 
-    /// As Transaction::execute, parsing the statement once a connection when `prepared`.
-    static Result execute(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters,
-                          bool prepared);
+    /// As Transaction::execute.
+    static Result execute(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters);
 
     /// The statement and COMMIT in one round trip. When nothing of the transaction was sent yet, all of it is one round trip, in the implicit
     /// transaction that the server runs between two synchronisation points.
     /// @return the statement's rows; it and COMMIT succeeded
     /// @throws Error the statement's or COMMIT's; ConnectionLost with in_doubt() when the connection was lost
-    static Result execute_and_commit(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters,
-                                     bool prepared);
+    static Result execute_and_commit(Transaction& transaction, std::string_view sql, std::vector<Parameter> parameters);
 
     static void commit(Transaction& transaction);
 
@@ -77,7 +74,8 @@ private:
         bool complete = false;                                            ///< up to the synchronisation point
     };
 
-    [[nodiscard]] static Sent send(Connection& owner, const std::vector<Statement>& statements);
+    [[nodiscard]] static Sent send(Transaction& transaction, const std::vector<Statement>& statements);
+    [[noreturn]] static void fail(Transaction& transaction, const Error& error, bool statement_was_known);
     [[nodiscard]] static std::vector<Statement> opening(std::chrono::milliseconds lock_timeout);
     static std::vector<Result> flush(Transaction& transaction, Ending ending);
 };

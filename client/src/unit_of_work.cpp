@@ -31,7 +31,7 @@ void run_attempts(ConnectionSource& source, const UnitOfWorkOptions& options,
         const auto pause = pause_after(number);
         try {
             const Lease lease(source, std::min(deadline, Clock::now() + options.acquire_timeout));
-            Transaction transaction = Transaction::Control::open(lease.connection(), options.lock_timeout);
+            Transaction transaction = Transaction::Control::open(lease.connection(), options);
             work({lease.connection(), transaction, number});
             return;
         } catch (const Error& error) {

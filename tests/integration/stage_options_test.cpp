@@ -142,7 +142,7 @@ TEST_F(ExactNumbers, AmountsThatOneDoubleHoldsAreTwoRequests) {
 
 TEST_F(PreparedStatements, CanBeTurnedOff) {
     auto unprepared = changed();
-    unprepared.store.prepared_statements = false;
+    unprepared.unit_of_work.prepared_statements = false;
     idempotency::Pool single(database.conninfo(), 1);
     const idempotency::Stage plain(single, unprepared);
     const std::string key = new_key();
@@ -153,16 +153,67 @@ TEST_F(PreparedStatements, CanBeTurnedOff) {
     expect_same_answer(first, send_to(plain, request(key), creating()));
 }
 
+namespace {
+
+std::string count_prepared(idempotency::Context& context) {
+    return std::string(context.transaction().execute("SELECT count(*) FROM pg_prepared_statements").get(0, 0).value());
+}
+
+}  // namespace
+
 TEST_F(PreparedStatements, AreTheDefault) {
     idempotency::Pool single(database.conninfo(), 1);
     auto by_default = changed();
-    by_default.store = {};
+    by_default.unit_of_work = {};
     const idempotency::Stage prepared(single, by_default);
-    send_to(prepared, request(new_key()), creating());
+    std::string count;
+    for (int i = 0; i < 3; ++i) {
+        const Response response = send_to(prepared, request(new_key()), [&](const Request& made, Context& context) {
+            count = count_prepared(context);
+            return creating()(made, context);
+        });
+        EXPECT_EQ(response.status, 201);
+    }
+    EXPECT_EQ(count, "5");  // set_config, begin, the two of the handler, complete
+}
+
+TEST_F(PreparedStatements, AreLimitedInNumber) {
+    idempotency::Pool single(database.conninfo(), 1);
+    auto by_default = changed();
+    by_default.unit_of_work = {};
+    const idempotency::Stage prepared(single, by_default);
     send_to(prepared, request(new_key()), [&](const Request&, Context& context) {
-        EXPECT_EQ(context.transaction().execute("SELECT count(*) FROM pg_prepared_statements").get(0, 0), "2");
+        for (int i = 0; i < 300; ++i) {
+            EXPECT_EQ(context.transaction().execute("SELECT " + std::to_string(i)).get(0, 0), std::to_string(i));
+        }
+        EXPECT_EQ(count_prepared(context), "256");
         return Response{204, {}, ""};
     });
+}
+
+TEST_F(PreparedStatements, ThatNoLongerFitAreMadeAnew) {
+    idempotency::Pool single(database.conninfo(), 1);
+    auto by_default = changed();
+    by_default.unit_of_work = {};
+    const idempotency::Stage prepared(single, by_default);
+    const Handler reading = [&](const Request& made, Context& context) {
+        context.transaction().execute("SELECT * FROM effects");
+        return creating()(made, context);
+    };
+    EXPECT_EQ(send_to(prepared, request(new_key()), reading).status, 201);
+    database.value("ALTER TABLE effects ADD COLUMN more integer");
+    EXPECT_EQ(send_to(prepared, request(new_key()), reading).status, 201);
+    EXPECT_THAT(observer.events(), ::testing::Contains("retried 0A000"));
+    EXPECT_EQ(effects(), 2);
+
+    const Handler forgetting = [&](const Request& made, Context& context) {
+        context.transaction().execute("DEALLOCATE ALL");
+        return creating()(made, context);
+    };
+    EXPECT_EQ(send_to(prepared, request(new_key()), forgetting).status, 201);
+    EXPECT_THAT(observer.events(), ::testing::Contains("retried 26000"));
+    EXPECT_EQ(send_to(prepared, request(new_key()), reading).status, 201);
+    EXPECT_EQ(effects(), 4);
 }
 
 TEST_F(Schema, IsQuoted) {

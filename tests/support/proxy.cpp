@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -62,6 +63,9 @@ public:
             untyped_ = false;
         }
     }
+
+    /// Whole messages have gone by unread.
+    void skip() { untyped_ = false; }
 
 private:
     std::string buffer_;
@@ -142,16 +146,20 @@ void Proxy::serve(int client) {
         if (size <= 0) {
             return false;
         }
+        if (left == 0) {
+            messages.skip();
+            return send_all(to, chunk.data(), static_cast<std::size_t>(size));
+        }
+        std::string whole;  // sent at once, as it came
         for (const std::string& message : messages.take(chunk.data(), static_cast<std::size_t>(size))) {
             if (left > 0 && --left == 0) {
                 cut_ = true;
+                send_all(to, whole.data(), whole.size());
                 return false;
             }
-            if (!send_all(to, message.data(), message.size())) {
-                return false;
-            }
+            whole += message;
         }
-        return true;
+        return send_all(to, whole.data(), whole.size());
     };
     for (bool open = true; open && !ending_;) {
         std::array<pollfd, 2> ends{pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
@@ -165,6 +173,9 @@ void Proxy::serve(int client) {
         } else if (ends[1].revents != 0) {
             if (std::exchange(client_spoke_last, false)) {
                 ++round_trips_;
+                if (const std::chrono::microseconds delay{delay_}; delay.count() > 0) {
+                    std::this_thread::sleep_for(delay);
+                }
             }
             open = forward(server, client, from_server, to_client_left_);
         }

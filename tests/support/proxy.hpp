@@ -1,8 +1,9 @@
-// A proxy between libpq and the server: counts round trips, and cuts a connection at a chosen message.
-// Used by the round trip and fault tests.
+// A proxy between libpq and the server: counts round trips, holds them up, and cuts a connection at a chosen message.
+// Used by the round trip and fault tests and by the benchmark of the stage.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ public:
     /// How often the client sent something and then waited for the server, since the last call.
     int round_trips() { return round_trips_.exchange(0); }
 
+    /// Holds each round trip up by this long, as a network would.
+    void delay_round_trips(std::chrono::microseconds delay) noexcept { delay_ = delay.count(); }
+
     enum class Direction { to_server, to_client };
 
     /// Cuts the connection in place of the N-th message from now in this direction; 1 is the next one. Once.
@@ -40,6 +44,7 @@ private:
     std::string conninfo_;
     int listening_ = -1;
     std::atomic<int> round_trips_{0};
+    std::atomic<std::chrono::microseconds::rep> delay_{0};
     std::atomic<int> to_server_left_{0};
     std::atomic<int> to_client_left_{0};
     std::atomic<bool> cut_{false};

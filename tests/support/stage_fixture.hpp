@@ -81,7 +81,7 @@ protected:
         idempotency::StageOptions stage_options;
         stage_options.unit_of_work.lock_timeout = lock_timeout;
         stage_options.observer = &observer;
-        stage_options.store.prepared_statements = !through_pooler();
+        stage_options.unit_of_work.prepared_statements = !through_pooler();
         return stage_options;
     }
 

@@ -106,7 +106,7 @@ int serve(const Options& options) {
     idempotency::Pool pool(options.conninfo, options.threads);
     idempotency::StageOptions stage_options;
     stage_options.unit_of_work.lock_timeout = std::chrono::milliseconds(options.lock_timeout_ms);
-    stage_options.store.prepared_statements = !options.no_prepared_statements;
+    stage_options.unit_of_work.prepared_statements = !options.no_prepared_statements;
     stage_options.observer = &log;
     const idempotency::Stage stage(pool, stage_options);
     idempotency::UnitOfWork unit_of_work(pool, stage_options.unit_of_work);

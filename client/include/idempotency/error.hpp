@@ -53,6 +53,14 @@ public:
     KeyNotStarted();
 };
 
+/// A prepared statement no longer fits: its table was changed, or a pooler does not know it. The next attempt prepares anew.
+class StaleStatement : public Error {
+public:
+    explicit StaleStatement(const Error& from_server) : Error(from_server) {}
+
+    [[nodiscard]] bool retryable() const noexcept override { return true; }
+};
+
 /// No connection could be had in time: the server refuses them, or all of a pool's are in use.
 class Unavailable : public Error {
 public:

@@ -45,9 +45,6 @@ struct BeginResult {
 struct StoreOptions {
     /// The schema that the extension is installed in.
     std::string schema = "public";
-    /// Parse the statements once a connection. Turn it off behind a transaction pooler that does not follow prepared statements
-    /// (PgBouncer before 1.21).
-    bool prepared_statements = true;
 };
 
 /// Calls idempotency_begin, idempotency_complete and idempotency_save_final. Has no state but its options; safe to share.
@@ -96,7 +93,6 @@ public:
                                           const Answer& answer) const;
 
 private:
-    bool prepared_;
     std::string begin_;
     std::string complete_;
     std::string save_final_;

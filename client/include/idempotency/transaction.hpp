@@ -88,14 +88,15 @@ private:
     struct Statement {
         std::string sql;
         std::vector<Parameter> parameters;
-        bool prepared;          ///< parse it once a connection, under a name
+        bool plain = false;     ///< BEGIN, COMMIT, ...: not worth a name
         bool is_claim = false;  ///< idempotency_begin: its outcome decides whether the transaction goes on
     };
 
-    Transaction(Connection& connection, std::vector<Statement> opening)
-        : connection_(connection), queue_(std::move(opening)) {}
+    Transaction(Connection& connection, bool prepared_statements, std::vector<Statement> opening)
+        : connection_(connection), prepared_statements_(prepared_statements), queue_(std::move(opening)) {}
 
     Connection& connection_;
+    bool prepared_statements_;  ///< parse statements once a connection, under a name
     std::vector<Statement> queue_;
     bool begun_ = false;             ///< BEGIN was sent
     bool ended_ = false;             ///< COMMIT or ROLLBACK was sent, or the connection is gone

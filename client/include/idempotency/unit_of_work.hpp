@@ -18,6 +18,9 @@ struct UnitOfWorkOptions {
     int tx_retry_max = 3;
     /// How long to wait for a connection.
     std::chrono::milliseconds acquire_timeout{5000};
+    /// Parse each statement once a connection, for up to 256 different ones. Turn it off behind a transaction pooler that does not
+    /// follow prepared statements (PgBouncer before 1.21).
+    bool prepared_statements = true;
 };
 
 /// Runs work inside a transaction and commits it.
