@@ -43,6 +43,27 @@ TEST_F(InProgress, AnotherWriterOfTheRowIs409Too) {
     EXPECT_EQ(runs, 0);
 }
 
+TEST_F(Concurrent, AnotherRequestWithTheKeyWaitsAndIsReuse) {
+    const std::string key = new_key();
+    std::promise<void> begun;
+    auto first = std::async(std::launch::async, [&] {
+        return send(request(key), [&](const Request& made, Context& context) {
+            begun.set_value();
+            // Until the other one waits for this one's lock.
+            database.wait_until(
+                "SELECT count(*) > 0 FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock'");
+            return creating()(made, context);
+        });
+    });
+    begun.get_future().wait();
+    const Response other = send(request(key, R"({"sku":"another"})"), creating());
+    EXPECT_EQ(other.status, 422);
+    EXPECT_EQ(code(other), "idempotency_key_reuse");
+    EXPECT_EQ(first.get().status, 201);
+    EXPECT_EQ(effects(), 1);
+}
+
 TEST_F(Concurrent, ExactlyOneEffect) {
     const std::string key = new_key();
     std::vector<std::future<Response>> answers;
