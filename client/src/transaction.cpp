@@ -136,7 +136,7 @@ Transaction Transaction::Control::reopen(Transaction& before, const UnitOfWorkOp
     std::vector<Statement> statements = opening(options.lock_timeout);
     before.queue_.clear();
     if (before.begun_ && !std::exchange(before.ended_, true)) {
-        statements.insert(statements.begin(), {"ROLLBACK", {}, true});
+        statements.insert(statements.begin(), {"ROLLBACK", {}});
     }
     return Transaction(before.connection_, options.prepared_statements, std::move(statements));
 }
@@ -148,7 +148,7 @@ Result Transaction::Control::execute(Transaction& transaction, std::string_view 
 }
 
 void Transaction::Control::queue_claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters) {
-    transaction.queue_.push_back({std::move(sql), std::move(parameters), false, true});
+    transaction.queue_.push_back({std::move(sql), std::move(parameters), true});
 }
 
 Result Transaction::Control::claim(Transaction& transaction, std::string sql, std::vector<Parameter> parameters) {
@@ -165,7 +165,7 @@ Result Transaction::Control::execute_and_commit(Transaction& transaction, std::s
         return flush(transaction, Ending::implicit).back();
     }
     transaction.queue_.push_back({std::string(sql), std::move(parameters)});
-    transaction.queue_.push_back({"COMMIT", {}, true});
+    transaction.queue_.push_back({"COMMIT", {}});
     std::vector<Result> results = flush(transaction, Ending::commit);
     return results[results.size() - 2];
 }
@@ -176,7 +176,7 @@ void Transaction::Control::commit(Transaction& transaction) {
         transaction.ended_ = true;
         return;
     }
-    transaction.queue_.push_back({"COMMIT", {}, true});
+    transaction.queue_.push_back({"COMMIT", {}});
     flush(transaction, Ending::commit);
 }
 
@@ -195,7 +195,7 @@ void Transaction::Control::rollback(Transaction& transaction) noexcept {
 std::vector<Transaction::Statement> Transaction::Control::opening(std::chrono::milliseconds lock_timeout) {
     // set_config and not SET LOCAL: it works in the implicit transaction between two synchronisation points too. The commit guard is on in our
     // transactions, whatever the server's setting: finish_with relies on it.
-    return {{begin_sql, {}, true},
+    return {{begin_sql, {}},
             {"SELECT set_config('lock_timeout', $1, true), set_config('idempotency.require_complete', 'on', true)",
              {std::to_string(lock_timeout.count()) + "ms"}}};
 }
@@ -214,14 +214,14 @@ Transaction::Control::Sent Transaction::Control::send(Transaction& transaction,
         }
         const int count = static_cast<int>(values.size());
         auto known = state.prepared.find(statement.sql);
-        const bool may_be_named = transaction.prepared_statements_ && !statement.plain;
-        if (may_be_named && known == state.prepared.end() && state.prepared.size() < most_prepared_statements) {
+        if (transaction.prepared_statements_ && known == state.prepared.end() &&
+            state.prepared.size() < most_prepared_statements) {
             const std::string name = "idempotency_" + std::to_string(++state.names_given);
             ok = ok && PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
             known = state.prepared.emplace(statement.sql, name).first;
             sent.newly_prepared.emplace_back(answers++, statement.sql);
         }
-        if (may_be_named && known != state.prepared.end()) {
+        if (transaction.prepared_statements_ && known != state.prepared.end()) {
             ok = ok &&
                  PQsendQueryPrepared(connection, known->second.c_str(), count, values.data(), nullptr, nullptr, 0) == 1;
         } else {

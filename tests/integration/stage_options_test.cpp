@@ -174,7 +174,7 @@ TEST_F(PreparedStatements, AreTheDefault) {
         });
         EXPECT_EQ(response.status, 201);
     }
-    EXPECT_EQ(count, "5");  // set_config, begin, the two of the handler, complete
+    EXPECT_EQ(count, "7");  // BEGIN, set_config, begin, the two of the handler, complete, COMMIT
 }
 
 TEST_F(PreparedStatements, AreLimitedInNumber) {

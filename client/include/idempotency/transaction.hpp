@@ -88,7 +88,6 @@ private:
     struct Statement {
         std::string sql;
         std::vector<Parameter> parameters;
-        bool plain = false;     ///< BEGIN, COMMIT, ...: not worth a name
         bool is_claim = false;  ///< idempotency_begin: its outcome decides whether the transaction goes on
     };
 
