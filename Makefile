@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check installcheck bench docs lint format arch migrations-lock migrations-lint clean
+.PHONY: help deps build install demo check check-matrix installcheck bench docs lint format arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -40,6 +40,9 @@ demo: deps build ## play the whole story against a throw-away server (KEEP=1 lea
 check: deps build ## build and run every test; nothing is installed into the system
 	@tests/support/deps pgbouncer
 	@tests/run
+
+check-matrix: ## run make check on newer Debian releases with newer servers (root; some minutes each)
+	@tests/matrix
 
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck

@@ -7,6 +7,8 @@
 #include "fingerprint.hpp"
 #include "key_lock.hpp"
 #include "request.hpp"
+#include "settings.hpp"
+#include "sqlstates.hpp"
 #include "started_keys.hpp"
 #include "store.hpp"
 #include "subjects.hpp"
@@ -32,6 +34,28 @@ Claim claim_of(const StoredKey& stored, Datum request_sha256) {
     return {"replay", stored.answer, stored.expires_at};
 }
 
+/// With idempotency.clock_skew: refuses a key that has no row and whose own time says that it must have had one, or that it cannot be
+/// there yet. Closes the hole of a retry that comes after its row was deleted.
+void check_time_of(const NewKey& key) {
+    if (settings::clock_skew < 0 || key.key.version() != 7) {
+        return;
+    }
+    constexpr std::int64_t milliseconds_before_2000 = (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000LL;
+    const TimestampTz made_at = (key.key.unix_milliseconds() - milliseconds_before_2000) * 1000;
+    const std::int64_t life = key.expires_at - key.created_at;
+    const std::int64_t skew = settings::clock_skew * USECS_PER_SEC;
+    if (made_at < key.created_at - life - skew) {
+        pg::fail(sqlstates::key_expired, "idempotency key has expired",
+                 "By the time in it the key is older than its life, and nothing is stored under it.",
+                 "Find out what became of the operation, then repeat it with a new key.");
+    }
+    if (made_at > key.created_at + skew) {
+        pg::fail(sqlstates::key_from_the_future, "idempotency key is from the future",
+                 "The time in the key is ahead of the server's clock by more than idempotency.clock_skew.",
+                 "Set the clock of the client, and make a new key.");
+    }
+}
+
 Claim claim(Oid function, const NewKey& key) {
     const KeyLock lock(key.principal_id, key.key);
     const pg::Spi spi;
@@ -48,6 +72,7 @@ Claim claim(Oid function, const NewKey& key) {
     }
     const std::optional<StoredKey> row = store.insert_or_find(key, nullptr, overlap);
     if (!row) {
+        check_time_of(key);
         started_keys::add(key.principal_id, key.key);
         return {"started", {}, key.expires_at};
     }

@@ -16,5 +16,7 @@ inline constexpr int key_left_in_progress = encode(sqlstate::key_left_in_progres
 inline constexpr int key_not_in_progress = encode(sqlstate::key_not_in_progress);
 inline constexpr int status_not_final = encode(sqlstate::status_not_final);
 inline constexpr int table_not_expected = encode(sqlstate::table_not_expected);
+inline constexpr int key_expired = encode(sqlstate::key_expired);
+inline constexpr int key_from_the_future = encode(sqlstate::key_from_the_future);
 
 }  // namespace idempotency::sqlstates

@@ -15,7 +15,7 @@ namespace idempotency {
 /// Counts every event. Derive from it to log as well; call the base's method then. Safe to call from several threads.
 ///
 /// Metrics, all with the label `action`:
-/// - idempotency_claims_total: `outcome` is started, replayed, reused or in_progress;
+/// - idempotency_claims_total: `outcome` is started, replayed, reused, in_progress or expired;
 /// - idempotency_claim_seconds: how long idempotency_begin took, the wait for a first request included;
 /// - idempotency_answers_total: answers of handlers, by `status` and whether they were `stored`;
 /// - idempotency_retries_total: new attempts, by `sqlstate`;
@@ -45,6 +45,7 @@ public:
     void replayed(std::string_view action, int) noexcept override { claimed(action, "replayed"); }
     void reused(std::string_view action) noexcept override { claimed(action, "reused"); }
     void in_progress(std::string_view action) noexcept override { claimed(action, "in_progress"); }
+    void expired(std::string_view action) noexcept override { claimed(action, "expired"); }
     void stored(std::string_view action, int status) noexcept override { answered(action, status, "true"); }
     void not_stored(std::string_view action, int status) noexcept override { answered(action, status, "false"); }
     void retried(std::string_view action, std::string_view sqlstate) noexcept override {

@@ -16,5 +16,9 @@ inline constexpr std::string_view key_not_in_progress = "IK003";
 inline constexpr std::string_view status_not_final = "IK004";
 /// The table idempotency_keys is missing, or is not the expected one.
 inline constexpr std::string_view table_not_expected = "IK005";
+/// With idempotency.clock_skew: a new key whose own time is older than its life (answered 422 idempotency_key_expired).
+inline constexpr std::string_view key_expired = "IK006";
+/// With idempotency.clock_skew: a new key whose own time is ahead of the clock (answered 400).
+inline constexpr std::string_view key_from_the_future = "IK007";
 
 }  // namespace idempotency::sqlstate

@@ -57,6 +57,14 @@ std::optional<Uuid> Uuid::parse(std::string_view text) noexcept {
     return uuid;
 }
 
+std::int64_t Uuid::unix_milliseconds() const noexcept {
+    std::int64_t milliseconds = 0;
+    for (std::size_t i = 0; i < 6; ++i) {
+        milliseconds = milliseconds << 8 | bytes[i];
+    }
+    return milliseconds;
+}
+
 std::string Uuid::to_string() const {
     constexpr std::string_view hex = "0123456789abcdef";
     std::string text;

@@ -26,6 +26,9 @@ struct Uuid {
     /// The version field, 0 to 15; 7 for a time-ordered UUID (RFC 9562 section 5.7).
     [[nodiscard]] int version() const noexcept { return bytes[6] >> 4; }
 
+    /// Milliseconds since 1970 in the first 48 bits; meaningful for version 7 (RFC 9562 section 5.7).
+    [[nodiscard]] std::int64_t unix_milliseconds() const noexcept;
+
     /// The variant of RFC 9562 section 4.1 (binary 10), the only one with a version.
     [[nodiscard]] bool is_rfc9562() const noexcept { return (bytes[8] & 0xC0) == 0x80; }
 

@@ -44,6 +44,24 @@ Problem missing_key() {
             {}};
 }
 
+Problem key_expired() {
+    return {422,
+            "idempotency_key_expired",
+            "Idempotency key expired",
+            "This Idempotency-Key is too old, and its answer is no longer kept. Find out what became of the operation.",
+            {},
+            {}};
+}
+
+Problem key_from_the_future() {
+    return {400,
+            "validation_failed",
+            "Validation failed",
+            "The time in Idempotency-Key is ahead of the server's clock.",
+            {{"#header/Idempotency-Key", "invalid_time", "Must not be from the future."}},
+            {}};
+}
+
 Problem body_too_large(std::size_t limit) {
     return {413,
             "content_too_large",
@@ -92,6 +110,12 @@ Problem service_unavailable() {
 Problem of_database_error(const Error& error) {
     if (error.sqlstate() == sqlstate::request_in_progress) {
         return request_in_progress();
+    }
+    if (error.sqlstate() == sqlstate::key_expired) {
+        return key_expired();
+    }
+    if (error.sqlstate() == sqlstate::key_from_the_future) {
+        return key_from_the_future();
     }
     if (error.retryable() || error.in_doubt() || is_passing(error.sqlstate())) {
         return service_unavailable();

@@ -15,6 +15,8 @@ namespace idempotency::answers {
 
 [[nodiscard]] Problem invalid_key();
 [[nodiscard]] Problem missing_key();
+[[nodiscard]] Problem key_expired();
+[[nodiscard]] Problem key_from_the_future();
 [[nodiscard]] Problem body_too_large(std::size_t limit);
 [[nodiscard]] Problem key_reuse();
 [[nodiscard]] Problem request_in_progress();

@@ -9,6 +9,7 @@ void Observer::started(std::string_view) noexcept {}
 void Observer::replayed(std::string_view, int) noexcept {}
 void Observer::reused(std::string_view) noexcept {}
 void Observer::in_progress(std::string_view) noexcept {}
+void Observer::expired(std::string_view) noexcept {}
 void Observer::stored(std::string_view, int) noexcept {}
 void Observer::not_stored(std::string_view, int) noexcept {}
 void Observer::retried(std::string_view, std::string_view) noexcept {}

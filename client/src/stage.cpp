@@ -10,6 +10,7 @@
 #include "answers.hpp"
 #include "attempts.hpp"
 #include "core/final_status.hpp"
+#include "core/sqlstate.hpp"
 #include "transaction_control.hpp"
 
 namespace idempotency {
@@ -42,6 +43,11 @@ std::string correlation_id_of(const http::Request& request) {
 bool is_data_exception(const Error& error) { return error.sqlstate().starts_with("22"); }
 
 constexpr std::string_view foreign_key_violation = "23503";
+
+/// idempotency_begin refused the key for the time in it.
+bool refuses_key(std::string_view sqlstate) {
+    return sqlstate == sqlstate::key_expired || sqlstate == sqlstate::key_from_the_future;
+}
 
 }  // namespace
 
@@ -174,8 +180,10 @@ private:
         }
         // The handler swallowed an error that only a new transaction mends.
         const std::string& failed_with = Transaction::Control::failed_with(attempt.transaction);
-        if (Transaction::Control::failed(attempt.transaction) && !is_final_error(response.status)) {
-            if (is_success(response.status) || Error::is_retryable(failed_with)) {
+        if (Transaction::Control::failed(attempt.transaction)) {
+            const bool is_final = is_final_error(response.status);
+            if (is_success(response.status) || (!is_final && Error::is_retryable(failed_with)) ||
+                refuses_key(failed_with)) {
                 throw Error(failed_with, "the handler answered although its transaction had failed");
             }
         }
@@ -404,6 +412,8 @@ private:
         const Problem answer = answers::of_database_error(error);
         if (answer.status == 409) {
             observer().in_progress(operation_.action);
+        } else if (refuses_key(error.sqlstate())) {
+            observer().expired(operation_.action);
         } else {
             observer().failed(operation_.action, error.sqlstate() + ": " + error.what());
         }

@@ -152,6 +152,37 @@ TEST_F(Expired, TheLifeOfAKeyIsAnOption) {
     EXPECT_EQ(database.value("SELECT expires_at - created_at FROM idempotency_keys"), "00:01:30");
 }
 
+TEST_F(Expired, KeyOlderThanItsLifeIsRefusedWhenTheServerLooksAtIt) {
+    database.value("ALTER DATABASE " + database.name() + " SET idempotency.clock_skew = '5min'");
+    const std::string old = "01890a5d-ac96-7b7c-8f89-37c3d0a6c001";  // of June 2023
+    for (const bool deferred : {false, true}) {
+        operation.deferred = deferred;
+        const Response refused = send(request(old), creating());
+        EXPECT_EQ(refused.status, 422);
+        EXPECT_EQ(code(refused), "idempotency_key_expired");
+        const Response hidden = send(request(old), [](const Request&, Context& context) {
+            try {
+                context.transaction().execute("INSERT INTO effects VALUES ('wrong')");
+            } catch (const idempotency::Error&) {
+                return idempotency::Problem{404, "not_found", "", "", {}, {}}.to_response("");
+            }
+            return Response::json(201, "{}");
+        });
+        EXPECT_EQ(code(hidden), "idempotency_key_expired") << "whatever the handler makes of it";
+    }
+    const Response future = send(request("ffffffff-ac96-7b7c-8f89-37c3d0a6c001"), creating());
+    EXPECT_EQ(future.status, 400);
+    EXPECT_EQ(json::parse(future.body)["errors"][0]["pointer"], "#header/Idempotency-Key");
+    EXPECT_THAT(observer.events(), ::testing::Each("expired"));
+    EXPECT_EQ(keys() + effects(), 0);
+
+    const std::string fresh = new_key();
+    const Response first = send(request(fresh), creating());
+    expect_same_answer(first, send(request(fresh), creating()));
+    database.value("UPDATE idempotency_keys SET key = '" + old + "'");
+    EXPECT_TRUE(is_replay(send(request(old), creating()))) << "never when a row exists";
+}
+
 TEST_F(PerPrincipal, SameKeyIndependent) {
     const std::string key = new_key();
     const Response first = send(request(key), creating());

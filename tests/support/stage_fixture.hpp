@@ -22,6 +22,7 @@ public:
     void replayed(std::string_view, int status) noexcept override { note("replayed " + std::to_string(status)); }
     void reused(std::string_view) noexcept override { note("reused"); }
     void in_progress(std::string_view) noexcept override { note("in_progress"); }
+    void expired(std::string_view) noexcept override { note("expired"); }
     void stored(std::string_view, int status) noexcept override { note("stored " + std::to_string(status)); }
     void not_stored(std::string_view, int status) noexcept override { note("not_stored " + std::to_string(status)); }
     void retried(std::string_view, std::string_view sqlstate) noexcept override {

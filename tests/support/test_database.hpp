@@ -30,6 +30,8 @@ public:
     TestDatabase(const TestDatabase&) = delete;
     TestDatabase& operator=(const TestDatabase&) = delete;
 
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
     /// The same database as an application reaches it: through a pooler when the environment names one.
     [[nodiscard]] std::string application_conninfo() const;
 

@@ -24,6 +24,8 @@ public:
     virtual void reused(std::string_view action) noexcept;
     /// The first request with the key still runs: 409.
     virtual void in_progress(std::string_view action) noexcept;
+    /// The time in a new key is older than its life, or ahead of the clock: 422 or 400. Only with idempotency.clock_skew.
+    virtual void expired(std::string_view action) noexcept;
     /// A final answer was stored.
     virtual void stored(std::string_view action, int status) noexcept;
     /// An answer that is not final went out unstored; the next request with the key runs.
