@@ -54,6 +54,8 @@ std::string text_of(Datum value) {
     return copy;
 }
 
+std::string every(int steps) { return steps == 1 ? "*" : "*/" + std::to_string(steps); }
+
 /// The cleanup interval as a schedule of pg_cron; nothing when there is none.
 std::optional<std::string> schedule_of(int seconds, bool seconds_supported) {
     if (seconds < minute) {
@@ -63,10 +65,10 @@ std::optional<std::string> schedule_of(int seconds, bool seconds_supported) {
         return "0 0 * * *";
     }
     if (seconds >= hour && seconds % hour == 0 && day % seconds == 0) {
-        return "0 */" + std::to_string(seconds / hour) + " * * *";
+        return "0 " + every(seconds / hour) + " * * *";
     }
     if (seconds % minute == 0 && hour % seconds == 0) {
-        return "*/" + std::to_string(seconds / minute) + " * * * *";
+        return every(seconds / minute) + " * * * *";
     }
     return std::nullopt;
 }
@@ -112,9 +114,10 @@ std::string require_pg_cron(Oid function) {
     }
     const std::string version_text = text_of(*version);
     if (!run("SELECT true WHERE pg_catalog.has_schema_privilege('cron', 'USAGE')", {})) {
+        const std::string role = pg::call([] { return quote_identifier(GetUserNameFromId(GetUserId(), false)); });
         pg::fail(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied for schema cron",
                  "The current role may not use pg_cron.",
-                 "GRANT USAGE ON SCHEMA cron TO the role, as a superuser.");
+                 "Type as a superuser: GRANT USAGE ON SCHEMA cron TO " + role + ";");
     }
     return version_text;
 }
@@ -144,9 +147,8 @@ std::string require_schedule(const std::string& pg_cron_version) {
     }
     pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "idempotency.cleanup_interval has no cron schedule",
              "It is " + std::to_string(settings::cleanup_interval) + " seconds. pg_cron " + pg_cron_version +
-                 (seconds_supported ? " has" : " has no schedules in seconds;") +
-                 (seconds_supported ? " seconds up to 59," : "") +
-                 " minutes that divide an hour and hours that divide a day.",
+                 (seconds_supported ? " knows seconds up to 59, minutes that divide an hour and hours that divide a day."
+                                    : " knows minutes that divide an hour and hours that divide a day, but no seconds."),
              std::string("Set it to ") + (seconds_supported ? "1 to 59 seconds, to " : "") +
                  "1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or to 1, 2, 3, 4, 6, 8, 12 or 24 hours.");
 }
@@ -173,7 +175,7 @@ void replace_what_pg_cron_would_keep() {
                                   {cleanup_job})) {
         pg::fail(ERRCODE_DUPLICATE_OBJECT, "there is a job idempotency_cleanup for another database",
                  "It runs in the database " + quoted(text_of(*database)) + ".",
-                 "Schedule that one anew under another name, then SELECT cron.unschedule('idempotency_cleanup').");
+                 "Schedule that one again under another name, then SELECT cron.unschedule('idempotency_cleanup');");
     }
     if (run("SELECT true FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
             " AND username OPERATOR(pg_catalog.=) CURRENT_USER AND NOT active",
