@@ -16,11 +16,11 @@ namespace {
 constexpr const char* row_wait = "20ms";
 
 /// A notice tells of the progress each time so many batches are done.
-constexpr std::uint64_t batches_a_notice = 100;
+constexpr std::int64_t batches_a_notice = 100;
 
 struct Progress {
-    std::uint64_t deleted = 0;
-    std::uint64_t batches = 0;
+    std::int64_t deleted = 0;
+    std::int64_t batches = 0;
 };
 
 /// Held for one batch, so that two cleanups at once take turns: they would meet at the same rows.
@@ -37,18 +37,17 @@ bool is_row_in_use(int sqlstate) {
            sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE;
 }
 
-/// @return how many rows were deleted, or nothing when one of them is in use; then none was
-std::optional<std::uint64_t> remove_batch(const Store& store, TimestampTz at, std::int64_t limit,
-                                          std::int64_t skipped) {
-    std::uint64_t deleted = 0;
+/// @return nothing when one of the rows is in use; then none was deleted
+std::optional<RemovedBatch> remove_batch(const Store& store, TimestampTz at, const BatchRange& range) {
+    RemovedBatch removed;
     const auto error = pg::attempt([&] {
         const int nest_level = NewGUCNestLevel();
         (void)set_config_option("lock_timeout", row_wait, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-        deleted = store.remove_expired_batch(at, limit, skipped);
+        removed = store.remove_expired_batch(at, range);
         AtEOXact_GUC(true, nest_level);
     });
     if (!error) {
-        return deleted;
+        return removed;
     }
     if (is_row_in_use(error->sqlstate())) {
         return std::nullopt;
@@ -56,17 +55,21 @@ std::optional<std::uint64_t> remove_batch(const Store& store, TimestampTz at, st
     throw *error;
 }
 
-void tell_progress(const Progress& done) {
-    pg::call([&] {
-        ereport(NOTICE, errmsg("expired idempotency keys deleted so far: " UINT64_FORMAT, done.deleted));
-    });
+void count(Progress& done, const RemovedBatch& removed) {
+    done.deleted += removed.deleted;
+    done.batches += 1;
+    if (done.batches % batches_a_notice == 0) {
+        pg::call([&] {
+            ereport(NOTICE, errmsg("expired idempotency keys deleted so far: " INT64_FORMAT, done.deleted));
+        });
+    }
 }
 
-void tell_end(const Progress& done, bool skipped) {
+void tell_end(const Progress& done, bool left_some) {
     pg::call([&] {
-        ereport(NOTICE, (errmsg("expired idempotency keys deleted: " UINT64_FORMAT ", batches: " UINT64_FORMAT,
+        ereport(NOTICE, (errmsg("expired idempotency keys deleted: " INT64_FORMAT ", batches: " INT64_FORMAT,
                                 done.deleted, done.batches),
-                         skipped ? errdetail("Keys that other transactions use were left for the next cleanup.") : 0));
+                         left_some ? errdetail("Keys that other transactions use were left for the next cleanup.") : 0));
     });
 }
 
@@ -104,36 +107,37 @@ Datum cleanup(FunctionCallInfo fcinfo) {
     const pg::Spi spi(SPI_OPT_NONATOMIC);
 
     Progress done;
-    std::int64_t limit = batch_size;
-    std::int64_t skipped = 0;  // the oldest rows that are passed over: some of them are in use
+    BatchRange range{.limit = batch_size};
     std::int64_t skip_step = 1;
+    bool left_some = false;
     for (;;) {
         wait_for_turn();
-        const std::optional<std::uint64_t> deleted = remove_batch(Store(function), now, limit, skipped);
+        const std::optional<RemovedBatch> removed = remove_batch(Store(function), now, range);
         pg::call([] { SPI_commit(); });
-        if (!deleted) {
+        if (!removed) {
             // Row by row up to the one that is in use; then past it, in growing steps when there are many.
-            if (limit == 1) {
-                skipped += skip_step;
+            if (range.limit == 1) {
+                range.skipped += skip_step;
                 skip_step *= 2;
+                left_some = true;
             }
-            limit = 1;
-        } else if (*deleted > 0) {
-            done.deleted += *deleted;
-            done.batches += 1;
-            if (done.batches % batches_a_notice == 0) {
-                tell_progress(done);
+            range.limit = 1;
+        } else if (removed->deleted > 0) {
+            count(done, *removed);
+            if (range.skipped == 0 || removed->earliest < removed->latest) {
+                range.from = removed->latest;  // later than every row that was passed over
+                range.skipped = 0;
             }
-            limit = std::min(batch_size, 2 * limit);
+            range.limit = std::min(batch_size, 2 * range.limit);
             skip_step = 1;
-        } else if (limit < batch_size) {
-            limit = batch_size;  // the few rows of this batch were renewed meanwhile
+        } else if (range.limit < batch_size) {
+            range.limit = batch_size;  // the few rows of this batch were renewed meanwhile
         } else {
             break;
         }
         pg::check_for_interrupts();
     }
-    tell_end(done, skipped > 0);
+    tell_end(done, left_some);
     return Datum{};
 }
 

@@ -18,7 +18,7 @@ constexpr std::int64_t counted_expired_max = 10000;
 struct Statistics {
     std::optional<std::int64_t> in_progress;
     std::optional<std::int64_t> completed;
-    std::optional<std::int64_t> expired;
+    std::int64_t expired = 0;
     bool estimated = false;
 };
 
@@ -32,10 +32,9 @@ Statistics estimated(const TableSummary& summary, std::int64_t expired_counted) 
         statistics.in_progress = std::llround(rows * *summary.in_progress_fraction);
         statistics.completed = std::llround(rows) - *statistics.in_progress;
     }
-    if (expired_counted < counted_expired_max) {
-        statistics.expired = expired_counted;
-    } else if (summary.rows && summary.expired_fraction) {
-        statistics.expired = std::max<std::int64_t>(expired_counted, std::llround(rows * *summary.expired_fraction));
+    statistics.expired = expired_counted;
+    if (expired_counted == counted_expired_max) {
+        statistics.expired = std::max<std::int64_t>(expired_counted, std::llround(rows * summary.expired_fraction.value_or(0)));
     }
     return statistics;
 }
@@ -75,13 +74,12 @@ Datum stats(FunctionCallInfo fcinfo) {
 
     Datum values[] = {Int64GetDatum(statistics.in_progress.value_or(0)),
                       Int64GetDatum(statistics.completed.value_or(0)),
-                      Int64GetDatum(statistics.expired.value_or(0)),
+                      Int64GetDatum(statistics.expired),
                       TimestampTzGetDatum(earliest_expiry.value_or(0)),
                       Int64GetDatum(summary.table_bytes),
                       Int64GetDatum(summary.index_bytes),
                       BoolGetDatum(statistics.estimated)};
-    bool nulls[] = {!statistics.in_progress, !statistics.completed, !statistics.expired, !earliest_expiry, false,
-                    false,                   false};
+    bool nulls[] = {!statistics.in_progress, !statistics.completed, false, !earliest_expiry, false, false, false};
     const TupleDesc descriptor = result_descriptor();
     const MemoryContext result_memory = pg::entry_memory();
     return pg::call([&] {

@@ -69,11 +69,13 @@ constexpr StatementText statement_texts[statement_count] = {
     // The outer condition is checked again on the newest version of a row: one that was renewed meanwhile survives.
     {"DELETE FROM %1$s.idempotency_keys AS k"
      " USING (SELECT principal_id, key FROM %1$s.idempotency_keys"
-     " WHERE expires_at OPERATOR(pg_catalog.<=) $1 ORDER BY expires_at LIMIT $2 OFFSET $3) AS expired"
+     " WHERE expires_at OPERATOR(pg_catalog.>=) $2 AND expires_at OPERATOR(pg_catalog.<=) $1"
+     " ORDER BY expires_at LIMIT $3 OFFSET $4) AS expired"
      " WHERE k.principal_id OPERATOR(pg_catalog.=) expired.principal_id AND k.key OPERATOR(pg_catalog.=) expired.key"
-     " AND k.expires_at OPERATOR(pg_catalog.<=) $1",
-     {TIMESTAMPTZOID, INT8OID, INT8OID},
-     3},
+     " AND k.expires_at OPERATOR(pg_catalog.<=) $1"
+     " RETURNING k.expires_at",
+     {TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, INT8OID},
+     4},
     // From here on the statements of idempotency_stats, which runs with a search_path of its own.
     {"SELECT count(*) FILTER (WHERE state = 'in_progress'), count(*) FILTER (WHERE state = 'completed'),"
      " count(*) FILTER (WHERE expires_at <= $1)"
@@ -239,11 +241,11 @@ std::uint64_t run(Statement statement, std::span<const Datum> values, const char
     explain(*error, depth, statement);
 }
 
-/// A column of the only row that the last statement returned; nothing for NULL.
-std::optional<Datum> column(int number) {
+/// A column of a row that the last statement returned; nothing for NULL.
+std::optional<Datum> column(int number, std::uint64_t row = 0) {
     bool is_null = false;
     const Datum value =
-        pg::call([&] { return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, number, &is_null); });
+        pg::call([&] { return SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, number, &is_null); });
     return is_null ? std::nullopt : std::optional(value);
 }
 
@@ -368,9 +370,18 @@ std::optional<StoredAnswer> Store::complete(const Uuid& principal_id, const Uuid
     return stored;
 }
 
-std::uint64_t Store::remove_expired_batch(TimestampTz at, std::int64_t limit, std::int64_t skipped) const {
-    const std::array values{TimestampTzGetDatum(at), Int64GetDatum(limit), Int64GetDatum(skipped)};
-    return run(remove_expired_batch_statement, values);
+RemovedBatch Store::remove_expired_batch(TimestampTz at, const BatchRange& range) const {
+    const std::array values{TimestampTzGetDatum(at), TimestampTzGetDatum(range.from), Int64GetDatum(range.limit),
+                            Int64GetDatum(range.skipped)};
+    RemovedBatch removed;
+    const std::uint64_t rows = run(remove_expired_batch_statement, values);
+    for (std::uint64_t row = 0; row < rows; ++row) {
+        const TimestampTz expires_at = DatumGetTimestampTz(*column(1, row));
+        removed.deleted += 1;
+        removed.earliest = std::min(removed.earliest, expires_at);
+        removed.latest = std::max(removed.latest, expires_at);
+    }
+    return removed;
 }
 
 KeyCounts Store::count(TimestampTz at) const {

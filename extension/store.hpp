@@ -47,6 +47,20 @@ struct Overlap {
     [[nodiscard]] bool covers(const StoredKey& row) const { return waited && row.created_at != created_at_before; }
 };
 
+/// Which of the expired rows a batch of the cleanup takes.
+struct BatchRange {
+    std::int64_t limit = 0;
+    TimestampTz from = DT_NOBEGIN;  ///< expires_at of the first one, so that the index is not searched through rows that are gone
+    std::int64_t skipped = 0;       ///< how many to pass over there
+};
+
+/// What a batch of the cleanup deleted.
+struct RemovedBatch {
+    std::int64_t deleted = 0;
+    TimestampTz earliest = DT_NOEND;   ///< expires_at
+    TimestampTz latest = DT_NOBEGIN;  ///< expires_at
+};
+
 /// How many keys there are, counted.
 struct KeyCounts {
     std::int64_t in_progress = 0;
@@ -87,10 +101,9 @@ public:
     [[nodiscard]] std::optional<StoredAnswer> complete(const Uuid& principal_id, const Uuid& key,
                                                        const StoredAnswer& answer) const;
 
-    /// Deletes up to `limit` rows that have expired at `at`, the oldest first, after passing over the `skipped` oldest.
-    /// @return how many were deleted
+    /// Deletes rows that have expired at `at`, the oldest first.
     /// @throws pg::ServerError 55P03 when lock_timeout ended the wait for a row that another transaction uses
-    [[nodiscard]] std::uint64_t remove_expired_batch(TimestampTz at, std::int64_t limit, std::int64_t skipped) const;
+    [[nodiscard]] RemovedBatch remove_expired_batch(TimestampTz at, const BatchRange& range) const;
 
     /// Reads every row.
     [[nodiscard]] KeyCounts count(TimestampTz at) const;
