@@ -11,8 +11,8 @@
 namespace idempotency {
 namespace {
 
-/// How long a batch waits for a row that another transaction uses. Short, and far below deadlock_timeout: a batch that holds rows must not
-/// keep requests waiting, nor be part of a deadlock that another transaction pays for.
+/// How long a batch waits for a row that another transaction uses. Short, and far below deadlock_timeout: a batch that
+/// holds rows must not keep requests waiting, nor be part of a deadlock that another transaction pays for.
 constexpr const char* row_wait = "20ms";
 
 /// A notice tells of the progress each time so many batches are done.
@@ -59,17 +59,17 @@ void count(Progress& done, const RemovedBatch& removed) {
     done.deleted += removed.deleted;
     done.batches += 1;
     if (done.batches % batches_a_notice == 0) {
-        pg::call([&] {
-            ereport(NOTICE, errmsg("expired idempotency keys deleted so far: " INT64_FORMAT, done.deleted));
-        });
+        pg::call(
+            [&] { ereport(NOTICE, errmsg("expired idempotency keys deleted so far: " INT64_FORMAT, done.deleted)); });
     }
 }
 
 void tell_end(const Progress& done, bool left_some) {
     pg::call([&] {
-        ereport(NOTICE, (errmsg("expired idempotency keys deleted: " INT64_FORMAT ", batches: " INT64_FORMAT,
-                                done.deleted, done.batches),
-                         left_some ? errdetail("Keys that other transactions use were left for the next cleanup.") : 0));
+        ereport(NOTICE,
+                (errmsg("expired idempotency keys deleted: " INT64_FORMAT ", batches: " INT64_FORMAT, done.deleted,
+                        done.batches),
+                 left_some ? errdetail("Keys that other transactions use were left for the next cleanup.") : 0));
     });
 }
 

@@ -15,8 +15,8 @@ namespace {
 /// The lock class, shown as objsubid in pg_locks: "IK" in ASCII. The server uses 1 and 2 for its own functions.
 constexpr std::uint16_t lock_class = 0x494B;
 
-/// The classes in which a waiting session shows its key to idempotency_waiting, since the lock itself only holds a hash:
-/// "IH" for the high half of the key, "IL" for the low half. Shared, so that nobody ever waits for them.
+/// The classes in which a waiting session shows its key to idempotency_waiting, since the lock itself only holds a
+/// hash: "IH" for the high half of the key, "IL" for the low half. Shared, so that nobody ever waits for them.
 constexpr std::uint16_t high_half_class = 0x4948;
 constexpr std::uint16_t low_half_class = 0x494C;
 

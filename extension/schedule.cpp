@@ -1,4 +1,4 @@
-// schedule_cleanup and unschedule_cleanup: the cleanup as a named pg_cron job, and a second one that trims what pg_cron notes of the runs.
+// schedule_cleanup and unschedule_cleanup: the cleanup as a named pg_cron job, and one that trims its history.
 // Called by the entry points idempotency_schedule_cleanup and idempotency_unschedule_cleanup.
 #include <cstdlib>
 #include <optional>
@@ -15,8 +15,8 @@ namespace {
 constexpr const char* cleanup_job = "idempotency_cleanup";
 constexpr const char* history_job = "idempotency_cleanup_history";
 
-/// A statement of its own, once a day: pg_cron runs several statements of one job in one transaction, in which the cleanup could not commit
-/// its batches; and the history, which holds the runs of every job, has no index that this could use.
+/// A job of its own, once a day: pg_cron runs several statements of one job in one transaction, in which the cleanup could
+/// not commit its batches; and the history, which holds the runs of every job, has no index that this could use.
 constexpr const char* trim_history =
     "DELETE FROM cron.job_run_details"
     " WHERE start_time OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 day')"
@@ -104,9 +104,10 @@ std::string hint_without_pg_cron(Oid function) {
 
 /// @return the version of the extension pg_cron
 std::string require_pg_cron(Oid function) {
-    const auto version = run("SELECT extversion FROM pg_catalog.pg_extension"
-                             " WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'",
-                             {});
+    const auto version =
+        run("SELECT extversion FROM pg_catalog.pg_extension"
+            " WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'",
+            {});
     if (!version) {
         pg::fail(ERRCODE_UNDEFINED_OBJECT, "extension pg_cron is not installed in this database",
                  "The scheduled cleanup is a pg_cron job. CALL idempotency_cleanup() works without it.",
@@ -145,12 +146,13 @@ std::string require_schedule(const std::string& pg_cron_version) {
     if (auto schedule = schedule_of(settings::cleanup_interval, seconds_supported)) {
         return *schedule;
     }
-    pg::fail(ERRCODE_INVALID_PARAMETER_VALUE, "idempotency.cleanup_interval has no cron schedule",
-             "It is " + std::to_string(settings::cleanup_interval) + " seconds. pg_cron " + pg_cron_version +
-                 (seconds_supported ? " knows seconds up to 59, minutes that divide an hour and hours that divide a day."
-                                    : " knows minutes that divide an hour and hours that divide a day, but no seconds."),
-             std::string("Set it to ") + (seconds_supported ? "1 to 59 seconds, to " : "") +
-                 "1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or to 1, 2, 3, 4, 6, 8, 12 or 24 hours.");
+    pg::fail(
+        ERRCODE_INVALID_PARAMETER_VALUE, "idempotency.cleanup_interval has no cron schedule",
+        "It is " + std::to_string(settings::cleanup_interval) + " seconds. pg_cron " + pg_cron_version +
+            (seconds_supported ? " knows seconds up to 59, minutes that divide an hour and hours that divide a day."
+                               : " knows minutes that divide an hour and hours that divide a day, but no seconds."),
+        std::string("Set it to ") + (seconds_supported ? "1 to 59 seconds, to " : "") +
+            "1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or to 1, 2, 3, 4, 6, 8, 12 or 24 hours.");
 }
 
 /// Removes our job of this name.
@@ -166,8 +168,8 @@ bool unschedule(const std::string& job) {
     return scheduled;
 }
 
-/// pg_cron replaces schedule and command of a job with our name, and nothing else: it would go on in another database, or stay
-/// switched off.
+/// pg_cron replaces schedule and command of a job with our name, and nothing else: it would go on in another database,
+/// or stay switched off.
 void replace_what_pg_cron_would_keep() {
     if (const auto database = run("SELECT database FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
                                   " AND username OPERATOR(pg_catalog.=) CURRENT_USER"

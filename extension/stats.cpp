@@ -34,7 +34,8 @@ Statistics estimated(const TableSummary& summary, std::int64_t expired_counted) 
     }
     statistics.expired = expired_counted;
     if (expired_counted == counted_expired_max) {
-        statistics.expired = std::max<std::int64_t>(expired_counted, std::llround(rows * summary.expired_fraction.value_or(0)));
+        statistics.expired =
+            std::max<std::int64_t>(expired_counted, std::llround(rows * summary.expired_fraction.value_or(0)));
     }
     return statistics;
 }

@@ -86,13 +86,14 @@ constexpr StatementText statement_texts[statement_count] = {
      {TIMESTAMPTZOID, INT8OID},
      2},
     {"SELECT min(expires_at) FROM %s.idempotency_keys", {}, 0},
-    // Rows as the planner estimates them: the density found by the last ANALYZE, times the size now. Fractions from its statistics:
-    // the most common values, and the share of the histogram that lies before the time.
+    // Rows as the planner estimates them: the density found by the last ANALYZE, times the size now. Fractions from its
+    // statistics: the most common values, and the share of the histogram that lies before the time.
     {"WITH part AS ("
      " SELECT oid, relpages, reltuples, pg_relation_size(oid) AS heap_bytes FROM pg_class"
      " WHERE oid = ANY (ARRAY(SELECT $1 UNION SELECT relid FROM pg_partition_tree($1)))"
      "), known AS ("
-     " SELECT attname, most_common_freqs AS frequencies, most_common_vals::text AS common, histogram_bounds::text AS bounds,"
+     " SELECT attname, most_common_freqs AS frequencies, most_common_vals::text AS common,"
+     " histogram_bounds::text AS bounds,"
      " row_number() OVER (PARTITION BY attname ORDER BY inherited DESC) AS choice"
      " FROM pg_stats JOIN pg_namespace ON nspname = schemaname"
      " JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = tablename AND pg_class.oid = $1"
@@ -407,8 +408,8 @@ TableSummary Store::summary(TimestampTz at) const {
         pg::call([] { return get_relname_relid("idempotency_keys", get_namespace_oid(kept_schema, true)); });
     const std::array values{ObjectIdGetDatum(table), TimestampTzGetDatum(at)};
     run(summary_statement, values);
-    return {integer_column(1), integer_column(2), integer_column(3), number_column(4), number_column(5),
-            number_column(6)};
+    return {integer_column(1), integer_column(2), integer_column(3),
+            number_column(4),  number_column(5),  number_column(6)};
 }
 
 std::string quoted_schema(Oid function) {

@@ -50,14 +50,15 @@ struct Overlap {
 /// Which of the expired rows a batch of the cleanup takes.
 struct BatchRange {
     std::int64_t limit = 0;
-    TimestampTz from = DT_NOBEGIN;  ///< expires_at of the first one, so that the index is not searched through rows that are gone
-    std::int64_t skipped = 0;       ///< how many to pass over there
+    TimestampTz from =
+        DT_NOBEGIN;            ///< the earliest expires_at; later than those that are gone, which the index still holds
+    std::int64_t skipped = 0;  ///< how many to pass over there
 };
 
 /// What a batch of the cleanup deleted.
 struct RemovedBatch {
     std::int64_t deleted = 0;
-    TimestampTz earliest = DT_NOEND;   ///< expires_at
+    TimestampTz earliest = DT_NOEND;  ///< expires_at
     TimestampTz latest = DT_NOBEGIN;  ///< expires_at
 };
 
