@@ -1,5 +1,8 @@
 // cleanup: deletes expired keys, batch after batch, each in a transaction of its own.
 // Called by the entry point idempotency_cleanup, by hand or from pg_cron.
+#include <algorithm>
+#include <string>
+
 #include "pg/arguments.hpp"
 #include "settings.hpp"
 #include "store.hpp"
@@ -8,12 +11,66 @@
 namespace idempotency {
 namespace {
 
-/// Held for one batch, so that two cleanups at once take turns: they would delete the same rows in different orders and deadlock.
+/// How long a batch waits for a row that another transaction uses. Short, and far below deadlock_timeout: a batch that
+/// holds rows must not keep requests waiting, nor be part of a deadlock that another transaction pays for.
+constexpr const char* row_wait = "20ms";
+
+/// A notice tells of the progress each time so many batches are done.
+constexpr std::int64_t batches_a_notice = 100;
+
+struct Progress {
+    std::int64_t deleted = 0;
+    std::int64_t batches = 0;
+};
+
+/// Held for one batch, so that two cleanups at once take turns: they would meet at the same rows.
 void wait_for_turn() {
     constexpr std::uint16_t cleanup_lock_class = 0x4943;  // "IC" in ASCII, shown as objsubid in pg_locks
     LOCKTAG tag;
     SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, cleanup_lock_class);
     pg::call([&] { (void)LockAcquire(&tag, ExclusiveLock, false, false); });
+}
+
+/// The errors that only say that another transaction uses one of the rows.
+bool is_row_in_use(int sqlstate) {
+    return sqlstate == ERRCODE_LOCK_NOT_AVAILABLE || sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
+           sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE;
+}
+
+/// @return nothing when one of the rows is in use; then none was deleted
+std::optional<RemovedBatch> remove_batch(const Store& store, TimestampTz at, const BatchRange& range) {
+    RemovedBatch removed;
+    const auto error = pg::attempt([&] {
+        const int nest_level = NewGUCNestLevel();
+        (void)set_config_option("lock_timeout", row_wait, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+        removed = store.remove_expired_batch(at, range);
+        AtEOXact_GUC(true, nest_level);
+    });
+    if (!error) {
+        return removed;
+    }
+    if (is_row_in_use(error->sqlstate())) {
+        return std::nullopt;
+    }
+    throw *error;
+}
+
+void count(Progress& done, const RemovedBatch& removed) {
+    done.deleted += removed.deleted;
+    done.batches += 1;
+    if (done.batches % batches_a_notice == 0) {
+        pg::call(
+            [&] { ereport(NOTICE, errmsg("expired idempotency keys deleted so far: " INT64_FORMAT, done.deleted)); });
+    }
+}
+
+void tell_end(const Progress& done, bool left_some) {
+    pg::call([&] {
+        ereport(NOTICE,
+                (errmsg("expired idempotency keys deleted: " INT64_FORMAT ", batches: " INT64_FORMAT, done.deleted,
+                        done.batches),
+                 left_some ? errdetail("Keys that other transactions use were left for the next cleanup.") : 0));
+    });
 }
 
 int batch_size_of(FunctionCallInfo fcinfo) {
@@ -43,20 +100,45 @@ void check_may_commit(FunctionCallInfo fcinfo) {
 }  // namespace
 
 Datum cleanup(FunctionCallInfo fcinfo) {
-    const auto batch_size = static_cast<std::uint64_t>(batch_size_of(fcinfo));
+    const std::int64_t batch_size = batch_size_of(fcinfo);
     check_may_commit(fcinfo);
     const Oid function = fcinfo->flinfo->fn_oid;
     const TimestampTz now = GetCurrentTimestamp();
     const pg::Spi spi(SPI_OPT_NONATOMIC);
+
+    Progress done;
+    BatchRange range{.limit = batch_size};
+    std::int64_t skip_step = 1;
+    bool left_some = false;
     for (;;) {
         wait_for_turn();
-        const std::uint64_t deleted = Store(function).remove_expired_batch(now, static_cast<std::int64_t>(batch_size));
+        const std::optional<RemovedBatch> removed = remove_batch(Store(function), now, range);
         pg::call([] { SPI_commit(); });
-        if (deleted < batch_size) {
-            return Datum{};
+        if (!removed) {
+            // Row by row up to the one that is in use; then past it, in growing steps when there are many.
+            if (range.limit == 1) {
+                range.skipped += skip_step;
+                skip_step *= 2;
+                left_some = true;
+            }
+            range.limit = 1;
+        } else if (removed->deleted > 0) {
+            count(done, *removed);
+            if (range.skipped == 0 || removed->earliest < removed->latest) {
+                range.from = removed->latest;  // later than every row that was passed over
+                range.skipped = 0;
+            }
+            range.limit = std::min(batch_size, 2 * range.limit);
+            skip_step = 1;
+        } else if (range.limit < batch_size) {
+            range.limit = batch_size;  // the few rows of this batch were renewed meanwhile
+        } else {
+            break;
         }
         pg::check_for_interrupts();
     }
+    tell_end(done, left_some);
+    return Datum{};
 }
 
 }  // namespace idempotency

@@ -20,6 +20,7 @@ PG_FUNCTION_INFO_V1(idempotency_save_final);
 PG_FUNCTION_INFO_V1(idempotency_fingerprint);
 PG_FUNCTION_INFO_V1(idempotency_canonical_json);
 PG_FUNCTION_INFO_V1(idempotency_cleanup);
+PG_FUNCTION_INFO_V1(idempotency_stats);
 PG_FUNCTION_INFO_V1(idempotency_schedule_cleanup);
 PG_FUNCTION_INFO_V1(idempotency_unschedule_cleanup);
 
@@ -30,6 +31,7 @@ Datum idempotency_save_final(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempo
 Datum idempotency_fingerprint(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::fingerprint); }
 Datum idempotency_canonical_json(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::canonical_json); }
 Datum idempotency_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::cleanup); }
+Datum idempotency_stats(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::stats); }
 Datum idempotency_schedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::schedule_cleanup); }
 Datum idempotency_unschedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::unschedule_cleanup); }
 

@@ -31,6 +31,7 @@ public:
     [[nodiscard]] bool held() const;
 
 private:
+    Uuid key_;
     LOCKTAG tag_;
 };
 

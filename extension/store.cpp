@@ -1,5 +1,5 @@
 // The table idempotency_keys: SQL text, kept plans, and what their errors mean.
-// Called by claim, complete, save_final and cleanup.
+// Called by claim, complete, save_final, cleanup and stats.
 #include "store.hpp"
 
 #include <algorithm>
@@ -21,6 +21,10 @@ enum Statement {
     remove_expired_statement,
     complete_statement,
     remove_expired_batch_statement,
+    count_statement,
+    count_expired_statement,
+    earliest_expiry_statement,
+    summary_statement,
     statement_count
 };
 
@@ -65,10 +69,48 @@ constexpr StatementText statement_texts[statement_count] = {
     // The outer condition is checked again on the newest version of a row: one that was renewed meanwhile survives.
     {"DELETE FROM %1$s.idempotency_keys AS k"
      " USING (SELECT principal_id, key FROM %1$s.idempotency_keys"
-     " WHERE expires_at OPERATOR(pg_catalog.<=) $1 ORDER BY expires_at LIMIT $2) AS expired"
+     " WHERE expires_at OPERATOR(pg_catalog.>=) $2 AND expires_at OPERATOR(pg_catalog.<=) $1"
+     " ORDER BY expires_at LIMIT $3 OFFSET $4) AS expired"
      " WHERE k.principal_id OPERATOR(pg_catalog.=) expired.principal_id AND k.key OPERATOR(pg_catalog.=) expired.key"
-     " AND k.expires_at OPERATOR(pg_catalog.<=) $1",
+     " AND k.expires_at OPERATOR(pg_catalog.<=) $1"
+     " RETURNING k.expires_at",
+     {TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, INT8OID},
+     4},
+    // From here on the statements of idempotency_stats, which runs with a search_path of its own.
+    {"SELECT count(*) FILTER (WHERE state = 'in_progress'), count(*) FILTER (WHERE state = 'completed'),"
+     " count(*) FILTER (WHERE expires_at <= $1)"
+     " FROM %s.idempotency_keys",
+     {TIMESTAMPTZOID},
+     1},
+    {"SELECT count(*) FROM (SELECT FROM %s.idempotency_keys WHERE expires_at <= $1 LIMIT $2) AS expired",
      {TIMESTAMPTZOID, INT8OID},
+     2},
+    {"SELECT min(expires_at) FROM %s.idempotency_keys", {}, 0},
+    // Rows as the planner estimates them: the density found by the last ANALYZE, times the size now. Fractions from its
+    // statistics: the most common values, and the share of the histogram that lies before the time.
+    {"WITH part AS ("
+     " SELECT oid, relpages, reltuples, pg_relation_size(oid) AS heap_bytes FROM pg_class"
+     " WHERE oid = ANY (ARRAY(SELECT $1 UNION SELECT relid FROM pg_partition_tree($1)))"
+     "), known AS ("
+     " SELECT attname, most_common_freqs AS frequencies, most_common_vals::text AS common,"
+     " histogram_bounds::text AS bounds,"
+     " row_number() OVER (PARTITION BY attname ORDER BY inherited DESC) AS choice"
+     " FROM pg_stats JOIN pg_namespace ON nspname = schemaname"
+     " JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = tablename AND pg_class.oid = $1"
+     ") SELECT"
+     " (SELECT sum(heap_bytes)::bigint FROM part),"
+     " (SELECT sum(pg_table_size(oid))::bigint FROM part),"
+     " (SELECT sum(pg_indexes_size(oid))::bigint FROM part),"
+     " (SELECT sum(reltuples::float8 / relpages * heap_bytes / current_setting('block_size')::float8) FROM part"
+     " WHERE relpages > 0 AND reltuples >= 0),"
+     " (SELECT coalesce((SELECT sum(frequency) FROM unnest(common::text[], frequencies) AS c (value, frequency)"
+     " WHERE value = 'in_progress'), 0)::float8 FROM known WHERE attname = 'state' AND choice = 1),"
+     " (SELECT coalesce((SELECT sum(frequency) FROM unnest(common::timestamptz[], frequencies) AS c (value, frequency)"
+     " WHERE value <= $2), 0)::float8"
+     " + (1 - coalesce((SELECT sum(frequency) FROM unnest(frequencies) AS f (frequency)), 0))::float8"
+     " * coalesce((SELECT avg((bound <= $2)::integer) FROM unnest(bounds::timestamptz[]) AS h (bound)), 0)::float8"
+     " FROM known WHERE attname = 'expires_at' AND choice = 1)",
+     {OIDOID, TIMESTAMPTZOID},
      2},
 };
 
@@ -154,9 +196,9 @@ bool shows_unexpected_table(int sqlstate) {
 }
 
 /// Says in our own words what an error of one of our statements means, or raises it again as it is.
-[[noreturn]] void explain(const pg::ServerError& error, const TriggerDepth& depth) {
+[[noreturn]] void explain(const pg::ServerError& error, const TriggerDepth& depth, Statement statement) {
     const bool in_trigger = depth.at_error > depth.before;
-    if (!in_trigger && error.sqlstate() == ERRCODE_LOCK_NOT_AVAILABLE) {
+    if (!in_trigger && statement != remove_expired_batch_statement && error.sqlstate() == ERRCODE_LOCK_NOT_AVAILABLE) {
         pg::fail(sqlstates::request_in_progress, "the first request with this key is still in progress",
                  "Another transaction wrote the key and did not end within lock_timeout.",
                  "Roll back, wait and repeat the request with the same key.");
@@ -197,15 +239,22 @@ std::uint64_t run(Statement statement, std::span<const Datum> values, const char
     } catch (const pg::ServerError& server_error) {
         error = server_error;
     }
-    explain(*error, depth);
+    explain(*error, depth, statement);
 }
 
-/// A column of the only row that the last statement returned; nothing for NULL.
-std::optional<Datum> column(int number) {
+/// A column of a row that the last statement returned; nothing for NULL.
+std::optional<Datum> column(int number, std::uint64_t row = 0) {
     bool is_null = false;
     const Datum value =
-        pg::call([&] { return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, number, &is_null); });
+        pg::call([&] { return SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, number, &is_null); });
     return is_null ? std::nullopt : std::optional(value);
+}
+
+std::int64_t integer_column(int number) { return DatumGetInt64(column(number).value_or(Int64GetDatum(0))); }
+
+std::optional<double> number_column(int number) {
+    const auto value = column(number);
+    return value ? std::optional(DatumGetFloat8(*value)) : std::nullopt;
 }
 
 /// Copies a variable-length value out of SPI's memory.
@@ -322,9 +371,45 @@ std::optional<StoredAnswer> Store::complete(const Uuid& principal_id, const Uuid
     return stored;
 }
 
-std::uint64_t Store::remove_expired_batch(TimestampTz at, std::int64_t limit) const {
+RemovedBatch Store::remove_expired_batch(TimestampTz at, const BatchRange& range) const {
+    const std::array values{TimestampTzGetDatum(at), TimestampTzGetDatum(range.from), Int64GetDatum(range.limit),
+                            Int64GetDatum(range.skipped)};
+    RemovedBatch removed;
+    const std::uint64_t rows = run(remove_expired_batch_statement, values);
+    for (std::uint64_t row = 0; row < rows; ++row) {
+        const TimestampTz expires_at = DatumGetTimestampTz(*column(1, row));
+        removed.deleted += 1;
+        removed.earliest = std::min(removed.earliest, expires_at);
+        removed.latest = std::max(removed.latest, expires_at);
+    }
+    return removed;
+}
+
+KeyCounts Store::count(TimestampTz at) const {
+    const std::array values{TimestampTzGetDatum(at)};
+    run(count_statement, values);
+    return {integer_column(1), integer_column(2), integer_column(3)};
+}
+
+std::int64_t Store::count_expired(TimestampTz at, std::int64_t limit) const {
     const std::array values{TimestampTzGetDatum(at), Int64GetDatum(limit)};
-    return run(remove_expired_batch_statement, values);
+    run(count_expired_statement, values);
+    return integer_column(1);
+}
+
+std::optional<TimestampTz> Store::earliest_expiry() const {
+    run(earliest_expiry_statement, {});
+    const auto expires_at = column(1);
+    return expires_at ? std::optional(DatumGetTimestampTz(*expires_at)) : std::nullopt;
+}
+
+TableSummary Store::summary(TimestampTz at) const {
+    const Oid table =
+        pg::call([] { return get_relname_relid("idempotency_keys", get_namespace_oid(kept_schema, true)); });
+    const std::array values{ObjectIdGetDatum(table), TimestampTzGetDatum(at)};
+    run(summary_statement, values);
+    return {integer_column(1), integer_column(2), integer_column(3),
+            number_column(4),  number_column(5),  number_column(6)};
 }
 
 std::string quoted_schema(Oid function) {

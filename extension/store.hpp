@@ -1,5 +1,5 @@
 // The table idempotency_keys: every SQL statement that the extension runs on it, and the only place with SQL text for it.
-// Used by claim, complete, save_final and cleanup.
+// Used by claim, complete, save_final, cleanup and stats.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,38 @@ struct Overlap {
     [[nodiscard]] bool covers(const StoredKey& row) const { return waited && row.created_at != created_at_before; }
 };
 
+/// Which of the expired rows a batch of the cleanup takes.
+struct BatchRange {
+    std::int64_t limit = 0;
+    TimestampTz from =
+        DT_NOBEGIN;            ///< the earliest expires_at; later than those that are gone, which the index still holds
+    std::int64_t skipped = 0;  ///< how many to pass over there
+};
+
+/// What a batch of the cleanup deleted.
+struct RemovedBatch {
+    std::int64_t deleted = 0;
+    TimestampTz earliest = DT_NOEND;  ///< expires_at
+    TimestampTz latest = DT_NOBEGIN;  ///< expires_at
+};
+
+/// How many keys there are, counted.
+struct KeyCounts {
+    std::int64_t in_progress = 0;
+    std::int64_t completed = 0;
+    std::int64_t expired = 0;  ///< of both
+};
+
+/// What the catalog knows of the table and its partitions; estimates are missing until the table was analyzed.
+struct TableSummary {
+    std::int64_t heap_bytes = 0;
+    std::int64_t table_bytes = 0;  ///< with TOAST
+    std::int64_t index_bytes = 0;
+    std::optional<double> rows;
+    std::optional<double> in_progress_fraction;
+    std::optional<double> expired_fraction;
+};
+
 /// The statements, in the schema that the extension is installed in; the caller's search_path changes nothing. Needs an open SPI connection for its
 /// whole life. Plans are kept for the session. Whatever shows that the table is not the expected one raises IK005.
 class Store {
@@ -70,9 +102,21 @@ public:
     [[nodiscard]] std::optional<StoredAnswer> complete(const Uuid& principal_id, const Uuid& key,
                                                        const StoredAnswer& answer) const;
 
-    /// Deletes up to `limit` rows that have expired at `at`, the oldest first.
-    /// @return how many were deleted
-    [[nodiscard]] std::uint64_t remove_expired_batch(TimestampTz at, std::int64_t limit) const;
+    /// Deletes rows that have expired at `at`, the oldest first.
+    /// @throws pg::ServerError 55P03 when lock_timeout ended the wait for a row that another transaction uses
+    [[nodiscard]] RemovedBatch remove_expired_batch(TimestampTz at, const BatchRange& range) const;
+
+    /// Reads every row.
+    [[nodiscard]] KeyCounts count(TimestampTz at) const;
+
+    /// Reads at most `limit` entries of the index on expires_at.
+    [[nodiscard]] std::int64_t count_expired(TimestampTz at, std::int64_t limit) const;
+
+    /// The earliest expires_at in the table; nothing when it is empty.
+    [[nodiscard]] std::optional<TimestampTz> earliest_expiry() const;
+
+    /// Sizes, and what the planner's statistics say; reads the catalog only.
+    [[nodiscard]] TableSummary summary(TimestampTz at) const;
 };
 
 /// The schema of the extension as a quoted identifier, found by one of its functions.

@@ -21,6 +21,9 @@ Datum canonical_json(FunctionCallInfo fcinfo);
 // cleanup.cpp
 Datum cleanup(FunctionCallInfo fcinfo);
 
+// stats.cpp
+Datum stats(FunctionCallInfo fcinfo);
+
 // schedule.cpp
 Datum schedule_cleanup(FunctionCallInfo fcinfo);
 Datum unschedule_cleanup(FunctionCallInfo fcinfo);

@@ -52,8 +52,9 @@ TO idempotency_app;
 
 GRANT SELECT, DELETE ON idempotency_keys TO idempotency_worker;
 
-GRANT EXECUTE ON FUNCTION idempotency_schedule_cleanup(), idempotency_unschedule_cleanup() TO idempotency_worker;
+GRANT EXECUTE ON FUNCTION idempotency_stats(), idempotency_schedule_cleanup(), idempotency_unschedule_cleanup() TO idempotency_worker;
 GRANT EXECUTE ON PROCEDURE idempotency_cleanup(integer) TO idempotency_worker;
+GRANT SELECT ON idempotency_waiting TO idempotency_worker;
 
 -- +goose Down
 DROP TABLE idempotency_keys;

@@ -95,7 +95,60 @@ LANGUAGE c SECURITY INVOKER
 AS 'MODULE_PATHNAME', 'idempotency_cleanup';
 
 COMMENT ON PROCEDURE idempotency_cleanup(integer) IS
-'Deletes expired keys, the oldest first, and commits after every batch until one is smaller than batch_size.';
+'Deletes expired keys, the oldest first, and commits after every batch. Keys that another transaction uses are left for the next cleanup.';
+
+CREATE FUNCTION idempotency_stats(
+  OUT in_progress bigint,
+  OUT completed bigint,
+  OUT expired bigint,
+  OUT earliest_expiry timestamptz,
+  OUT table_bytes bigint,
+  OUT index_bytes bigint,
+  OUT estimated boolean
+)
+LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY INVOKER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'idempotency_stats';
+
+COMMENT ON FUNCTION idempotency_stats() IS
+'Keys by state, those that expired and were not cleaned yet, and sizes. A small table is counted; of a large one, estimated is true and the counts come from the planner''s statistics.';
+
+-- A waiting session holds its key in two shared locks, a half in each; the lock it waits for is a hash of principal and key. The numbers are
+-- those of key_lock.cpp: 18763 the key's lock, 18760 and 18764 the halves.
+CREATE VIEW idempotency_waiting WITH (security_invoker = true) AS
+WITH lock AS MATERIALIZED (
+  SELECT l.pid, l.classid::bigint AS high, l.objid::bigint AS low, l.objsubid AS class, l.granted, l.waitstart
+  FROM pg_catalog.pg_locks AS l
+  JOIN pg_catalog.pg_database AS d ON d.oid = l.database AND d.datname = pg_catalog.current_database()
+  WHERE l.locktype = 'advisory'
+  AND l.objsubid IN (18763, 18760, 18764)
+)
+SELECT
+  waiting.pid,
+  activity.usename AS role,
+  activity.application_name,
+  activity.client_addr,
+  (pg_catalog.lpad(pg_catalog.to_hex(first.high), 8, '0') || pg_catalog.lpad(pg_catalog.to_hex(first.low), 8, '0')
+    || pg_catalog.lpad(pg_catalog.to_hex(second.high), 8, '0') || pg_catalog.lpad(pg_catalog.to_hex(second.low), 8, '0'))::uuid AS key,
+  waiting.waitstart AS waiting_since,
+  pg_catalog.clock_timestamp() - waiting.waitstart AS waiting_for,
+  holding.pid AS held_by,
+  holder.xact_start AS held_since,
+  holder.state AS holder_state,
+  pg_catalog.pg_blocking_pids(waiting.pid) AS blocking_pids,
+  activity.query_start,
+  activity.query
+FROM lock AS waiting
+LEFT JOIN lock AS first ON first.pid = waiting.pid AND first.class = 18760
+LEFT JOIN lock AS second ON second.pid = waiting.pid AND second.class = 18764
+LEFT JOIN lock AS holding ON holding.class = 18763 AND holding.granted AND holding.high = waiting.high AND holding.low = waiting.low
+LEFT JOIN pg_catalog.pg_stat_activity AS activity ON activity.pid = waiting.pid
+LEFT JOIN pg_catalog.pg_stat_activity AS holder ON holder.pid = holding.pid
+WHERE waiting.class = 18763
+AND NOT waiting.granted;
+
+COMMENT ON VIEW idempotency_waiting IS
+'Sessions of this database that wait for the first request with their key: which key, how long, and which session holds it.';
 
 CREATE FUNCTION idempotency_schedule_cleanup()
 RETURNS bigint
@@ -103,7 +156,7 @@ LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY INVOKER
 AS 'MODULE_PATHNAME', 'idempotency_schedule_cleanup';
 
 COMMENT ON FUNCTION idempotency_schedule_cleanup() IS
-'Schedules idempotency_cleanup every idempotency.cleanup_interval as the pg_cron job idempotency_cleanup, replacing an older one; returns its job id.';
+'Schedules idempotency_cleanup every idempotency.cleanup_interval as the pg_cron job idempotency_cleanup, replacing an older one; returns its job id. A second job, idempotency_cleanup_history, trims what pg_cron notes of their runs once a day.';
 
 CREATE FUNCTION idempotency_unschedule_cleanup()
 RETURNS boolean
@@ -111,7 +164,7 @@ LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SECURITY INVOKER
 AS 'MODULE_PATHNAME', 'idempotency_unschedule_cleanup';
 
 COMMENT ON FUNCTION idempotency_unschedule_cleanup() IS
-'Removes the pg_cron job idempotency_cleanup; returns whether there was one.';
+'Removes the pg_cron jobs of idempotency_schedule_cleanup; returns whether the cleanup was scheduled.';
 
 REVOKE ALL ON FUNCTION
   idempotency_begin(uuid, uuid, text, bytea, interval, timestamptz),
@@ -120,6 +173,7 @@ REVOKE ALL ON FUNCTION
   idempotency_save_final(uuid, uuid, text, bytea, integer, jsonb, uuid, interval, timestamptz),
   idempotency_fingerprint(text, text, bytea),
   idempotency_canonical_json(text),
+  idempotency_stats(),
   idempotency_schedule_cleanup(),
   idempotency_unschedule_cleanup()
 FROM PUBLIC;

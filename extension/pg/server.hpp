@@ -7,7 +7,9 @@ extern "C" {
 
 #include <access/htup_details.h>
 #include <access/xact.h>
+#include <catalog/namespace.h>
 #include <catalog/pg_type.h>
+#include <commands/dbcommands.h>
 #include <common/hashfn.h>
 #include <executor/spi.h>
 #include <fmgr.h>

@@ -50,6 +50,19 @@ CALL idempotency_cleanup();
 RESET idempotency.cleanup_batch_size;
 SELECT count(*) AS left_over FROM idempotency_keys;
 
+-- A long one tells how far it is.
+SELECT insert_keys(250, now() - interval '1 hour');
+CALL idempotency_cleanup(1);
+
+-- In a repeatable read session as well, and whatever lock_timeout is.
+SELECT insert_keys(4, now() - interval '1 hour');
+SET default_transaction_isolation = 'repeatable read';
+SET lock_timeout = '1h';
+CALL idempotency_cleanup(2);
+SHOW lock_timeout;
+RESET lock_timeout;
+RESET default_transaction_isolation;
+
 -- Not inside a transaction block or a function, and not with a batch of nothing.
 BEGIN;
 CALL idempotency_cleanup();

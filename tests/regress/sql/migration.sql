@@ -1,6 +1,6 @@
 -- The table is not a member of the extension; every function is, and PUBLIC may run none of them.
 SELECT count(*) AS tables FROM pg_depend JOIN pg_extension ON pg_extension.oid = refobjid
-WHERE extname = 'pg_idempotency' AND deptype = 'e' AND classid = 'pg_class'::regclass;
+WHERE extname = 'pg_idempotency' AND deptype = 'e' AND classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM pg_class WHERE relkind <> 'v');
 SELECT proname, provolatile, proparallel, proisstrict, prosecdef, has_function_privilege('idempotency_app', pg_proc.oid, 'EXECUTE') AS app,
        has_function_privilege('idempotency_worker', pg_proc.oid, 'EXECUTE') AS worker,
        proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) WHERE grantee = 0) AS public
