@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check check-matrix installcheck bench docs lint format arch migrations-lock migrations-lint clean
+.PHONY: help deps build install demo check check-matrix installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -61,6 +61,14 @@ lint: ## check scripts and texts
 
 format: ## format the C++ sources
 	@git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+
+generated = client/examples/orders_server/operations.hpp
+write_operations = $(BUILD)/idempotency-openapi operations --cpp --namespace orders::operations client/examples/openapi.yaml
+codegen: ## write what is generated from the example's OpenAPI description (after make build)
+	@$(write_operations) >$(BUILD)/operations.hpp && mv $(BUILD)/operations.hpp $(generated)
+
+codegen-check: ## fail when that is stale
+	@$(write_operations) | diff $(generated) - || { echo "$(generated) is stale; run: make codegen" >&2; exit 1; }
 
 arch: ## check which part includes which
 	@tests/arch

@@ -142,10 +142,8 @@ private:
         const std::string_view target(request.target().data(), request.target().size());
         const std::string_view path = target.substr(0, target.find('?'));
         const std::string_view method(request.method_string().data(), request.method_string().size());
-        for (const Route& route : service_.routes) {
-            if (method == route.method && route.matches(path)) {
-                return adapter_.handle(route.operation, route.handler, request);
-            }
+        if (const auto route = service_.routes.match(method, path)) {
+            return adapter_.handle(route->entry.operation, route->handler, request);
         }
         if ((path == "/health" || path == "/metrics") && (method == "GET" || method == "HEAD")) {
             return path == "/health" ? plain(request, R"({"status":"ok"})", "application/json")

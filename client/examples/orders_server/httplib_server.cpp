@@ -16,19 +16,20 @@ namespace orders {
 namespace {
 
 void add_routes(httplib::Server& server, const idempotency::HttplibAdapter& adapter, const Service& service) {
-    for (const Route& route : service.routes) {
-        std::string pattern = route.path;
+    for (const Routes::Route& route : service.routes.all()) {
+        const std::string& method = route.entry.method;
+        std::string pattern = route.entry.path;
         if (const std::size_t parameter = pattern.find("{id}"); parameter != std::string::npos) {
             pattern.replace(parameter, 4, "([^/]+)");
         }
-        auto handler = adapter.wrap(route.operation, route.handler);
-        if (route.method == "GET") {
+        auto handler = adapter.wrap(route.entry.operation, route.handler);
+        if (method == "GET") {
             server.Get(pattern, std::move(handler));  // and HEAD
-        } else if (route.method == "POST") {
+        } else if (method == "POST") {
             server.Post(pattern, std::move(handler));
-        } else if (route.method == "PUT") {
+        } else if (method == "PUT") {
             server.Put(pattern, std::move(handler));
-        } else if (route.method == "DELETE") {
+        } else if (method == "DELETE") {
             server.Delete(pattern, std::move(handler));
         }
     }

@@ -111,7 +111,7 @@ int serve(const Options& options) {
     const idempotency::Stage stage(pool, stage_options);
     idempotency::UnitOfWork unit_of_work(pool, stage_options.unit_of_work);
     const auto metrics = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
-    const orders::Service service{stage, authenticate_by(unit_of_work), orders::routes(options.demo), metrics,
+    const orders::Service service{stage, authenticate_by(unit_of_work), orders::Routes(options.demo), metrics,
                                   options.threads};
     orders::Serve& serve_it = options.http == "beast" ? orders::serve_with_beast : orders::serve_with_httplib;
     serve_it(service, host, port,

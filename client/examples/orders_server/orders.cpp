@@ -20,13 +20,6 @@
 
 namespace orders {
 
-const Operation create_order{"orders.create", true, {201}, body_limit};
-const Operation replace_order{"orders.replace", true, {200}, body_limit};
-const Operation delete_order{"orders.delete", true, {}, body_limit};
-const Operation list_orders{"orders.list", false, {}, body_limit};
-const Operation create_token{"tokens.create", true, {}, body_limit};
-const Operation create_note{"notes.create", false, {}, body_limit};
-
 namespace {
 
 using idempotency::Problem;

@@ -7,15 +7,7 @@
 namespace orders {
 
 using idempotency::Context;
-using idempotency::Operation;
 namespace http = idempotency::http;
-
-extern const Operation create_order;
-extern const Operation replace_order;
-extern const Operation delete_order;
-extern const Operation list_orders;
-extern const Operation create_token;
-extern const Operation create_note;
 
 /// Largest request body of every operation, bytes.
 inline constexpr std::size_t body_limit = 1024 * 1024;

@@ -2,48 +2,54 @@
 // Called by main.cpp and by the two servers.
 #include "routes.hpp"
 
+#include "operations.hpp"
 #include "orders.hpp"
 
 namespace orders {
 
 using idempotency::Problem;
 
-bool Route::matches(std::string_view request_path) const noexcept {
-    const std::size_t parameter = path.find("{id}");
-    if (parameter == std::string::npos) {
-        return request_path == path;
+Routes::Routes(bool demo)
+    : table_({operations::list_orders, operations::create_order, operations::replace_order, operations::delete_order,
+              operations::create_token, operations::create_note}),
+      handlers_{handle_list_orders,
+                [demo](const auto& request, auto& context) { return handle_create_order(request, context, demo); },
+                handle_replace_order,
+                handle_delete_order,
+                handle_create_token,
+                handle_create_note} {}
+
+std::vector<Routes::Route> Routes::all() const {
+    std::vector<Route> routes;
+    for (std::size_t i = 0; i < handlers_.size(); ++i) {
+        routes.push_back({table_.entries()[i], handlers_[i]});
     }
-    return request_path.size() > parameter && request_path.starts_with(path.substr(0, parameter)) &&
-           request_path.find('/', parameter) == std::string_view::npos;
+    return routes;
 }
 
-std::vector<Route> routes(bool demo) {
-    const auto create = [demo](const http::Request& request, Context& context) {
-        return handle_create_order(request, context, demo);
-    };
-    return {
-        {"GET", "/api/v1/orders", list_orders, handle_list_orders},
-        {"HEAD", "/api/v1/orders", list_orders, handle_list_orders},
-        {"POST", "/api/v1/orders", create_order, create},
-        {"PUT", "/api/v1/orders/{id}", replace_order, handle_replace_order},
-        {"DELETE", "/api/v1/orders/{id}", delete_order, handle_delete_order},
-        {"POST", "/api/v1/tokens", create_token, handle_create_token},
-        {"POST", "/api/v1/notes", create_note, handle_create_note},
-    };
+std::optional<Routes::Route> Routes::match(std::string_view method, std::string_view path) const {
+    const idempotency::Operations::Entry* const entry = table_.match(method == "HEAD" ? "GET" : method, path);
+    if (entry == nullptr) {
+        return std::nullopt;
+    }
+    return Route{*entry, handlers_[static_cast<std::size_t>(entry - table_.entries().data())]};
 }
 
-Refusal refusal(const std::vector<Route>& routes, std::string_view request_path, int status) {
-    std::string allow;
-    if (status == 404) {
-        for (const Route& route : routes) {
-            if (route.matches(request_path)) {
-                allow += (allow.empty() ? "" : ", ") + route.method;
-            }
-        }
-        if (request_path == "/health" || request_path == "/metrics") {
-            allow = "GET, HEAD";
+std::string Routes::allowed(std::string_view path) const {
+    if (path == "/health" || path == "/metrics") {
+        return "GET, HEAD";  // the servers answer them without the stage
+    }
+    std::string methods;
+    for (const char* const method : {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}) {
+        if (match(method, path)) {
+            methods += (methods.empty() ? "" : ", ") + std::string(method);
         }
     }
+    return methods;
+}
+
+Refusal refusal(const Routes& routes, std::string_view request_path, int status) {
+    const std::string allow = status == 404 ? routes.allowed(request_path) : "";
     if (!allow.empty()) {
         return {{405, "method_not_allowed", "Method not allowed", "This path has no such method.", {}, {}}, allow};
     }

@@ -15,7 +15,7 @@ namespace orders {
 struct Service {
     const idempotency::Stage& stage;
     idempotency::Authenticate authenticate;
-    std::vector<Route> routes;
+    Routes routes;
     std::function<std::string()> metrics;  ///< the text for /metrics
     std::size_t threads;                   ///< requests at a time
 };
