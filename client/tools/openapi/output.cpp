@@ -100,7 +100,8 @@ void write_cpp(std::ostream& out, const std::vector<ApiOperation>& operations, c
                const std::string& namespace_name) {
     out << "// The operations of " << source << ".\n"
         << "// Written by idempotency-openapi operations --cpp; change the description and write it again.\n"
-        << "// clang-format off\n#pragma once\n\n#include \"idempotency/operations.hpp\"\n\nnamespace " << namespace_name << " {\n\n";
+        << "// clang-format off\n#pragma once\n\n#include \"idempotency/operations.hpp\"\n\nnamespace "
+        << namespace_name << " {\n\n";
     std::map<std::string, Place> names;
     for (const ApiOperation& operation : operations) {
         const std::string name = snake_case(operation.id.empty() ? operation.method + operation.path : operation.id);
