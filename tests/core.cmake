@@ -29,6 +29,12 @@ foreach(lines 10000000 100000000)
   set_tests_properties(slow.number_sequence_${lines} PROPERTIES LABELS slow ENVIRONMENT IDEMPOTENCY_NUMBER_LINES=${lines} TIMEOUT 600)
 endforeach()
 
+# The canonicaliser builds where there are no exceptions: that it compiles is the test.
+add_library(canonical_json_without_exceptions OBJECT ../client/core/canonical_json.cpp
+  ../client/core/canonical_json_parser.cpp ../client/core/canonical_number.cpp)
+target_include_directories(canonical_json_without_exceptions PRIVATE ../client)
+target_compile_options(canonical_json_without_exceptions PRIVATE -fno-exceptions)
+
 # make bench
 find_package(simdjson QUIET)
 if(simdjson_FOUND)

@@ -162,6 +162,68 @@ void print(const std::vector<Row>& rows) {
     }
 }
 
+/// An input made to hurt, of a size that n gives.
+struct Hostile {
+    const char* name;
+    std::string (*make)(std::size_t n);
+    std::size_t n;
+};
+
+std::string unsorted_levels(std::size_t n) {
+    std::string body;
+    for (int level = 0; level < 900; ++level) {
+        body += R"({"b":1,"a":)";
+    }
+    return body + '"' + std::string(n, 'x') + '"' + std::string(900, '}');
+}
+
+std::string brackets(std::size_t n) { return std::string(n, '['); }
+
+/// Names with one long prefix, the last ones first.
+std::string one_prefix(std::size_t n) {
+    std::string body = "{";
+    for (std::size_t i = n; i > 0; --i) {
+        body += (body.size() > 1 ? ",\"" : "\"") + std::string(40, 'p') + std::to_string(10'000'000 + i) + "\":0";
+    }
+    return body + "}";
+}
+
+std::string duplicates_at_the_end(std::size_t n) {
+    std::string body = "{";
+    for (std::size_t i = 0; i < n; ++i) {
+        body += "\"" + std::to_string(10'000'000 + i) + "\":0,";
+    }
+    return body + R"("last":0,"last":0})";
+}
+
+std::string long_number(std::size_t n) { return "1" + std::string(n, '7'); }
+
+/// Four times the input: about four times as long is linear, about 4.5 is n log n, sixteen would be quadratic.
+void print_growth() {
+    const Hostile inputs[] = {{"1,000 unsorted levels", unsorted_levels, 2'500'000},
+                              {"opening brackets", brackets, 2'500'000},
+                              {"members with one prefix", one_prefix, 250'000},
+                              {"duplicates at the end", duplicates_at_the_end, 250'000},
+                              {"one number", long_number, 2'500'000}};
+    std::printf("\n%-24s%12s%12s%12s\n", "growth", "ms", "ms, 4 times", "ratio");
+    for (const Hostile& input : inputs) {
+        double milliseconds[2];
+        for (int i = 0; i < 2; ++i) {
+            const std::string body = input.make(i == 0 ? input.n : 4 * input.n);
+            CanonicalJson canonical_json;
+            std::string canonical;
+            const auto write = [&] { (void)canonical_json.write(body, canonical); };
+            double best = nanoseconds_of(write, 1);
+            for (int round = 0; round < 4; ++round) {
+                best = std::min(best, nanoseconds_of(write, 1));
+            }
+            milliseconds[i] = best / 1e6;
+        }
+        std::printf("%-24s%12.2f%12.2f%12.2f\n", input.name, milliseconds[0], milliseconds[1],
+                    milliseconds[1] / milliseconds[0]);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -177,4 +239,5 @@ int main(int argc, char** argv) {
         rows.push_back({argv[i], read_results(argv[i + 1])});
     }
     print(rows);
+    print_growth();
 }
