@@ -65,7 +65,7 @@ public:
     }
 
     /// Whole messages have gone by unread.
-    void skip() { untyped_ = false; }
+    void pass_whole() { untyped_ = false; }
 
 private:
     std::string buffer_;
@@ -147,7 +147,7 @@ void Proxy::serve(int client) {
             return false;
         }
         if (left == 0) {
-            messages.skip();
+            messages.pass_whole();
             return send_all(to, chunk.data(), static_cast<std::size_t>(size));
         }
         std::string whole;  // sent at once, as it came
