@@ -78,7 +78,7 @@ PGconn* Connection::native_handle() const noexcept { return state_->handle.get()
 bool Connection::reusable() const noexcept {
     PGconn* const handle = native_handle();
     return PQstatus(handle) == CONNECTION_OK && PQtransactionStatus(handle) == PQTRANS_IDLE &&
-           PQpipelineStatus(handle) == PQ_PIPELINE_OFF && !hung_up(handle);
+           PQpipelineStatus(handle) == PQ_PIPELINE_OFF && state_->names_given < State::most_names && !hung_up(handle);
 }
 
 }  // namespace idempotency

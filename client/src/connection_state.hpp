@@ -21,6 +21,9 @@ struct Connection::State {
     std::unique_ptr<PGconn, Finish> handle;
     std::map<std::string, std::string, std::less<>> prepared;  ///< SQL text to the statement's name
     unsigned names_given = 0;                                  ///< a name is not used twice
+
+    /// Names that were forgotten (StaleStatement) still take the server's memory: a connection with this many is replaced.
+    static constexpr unsigned most_names = 1024;
 };
 
 /// libpq's messages end with a line feed.

@@ -216,6 +216,28 @@ TEST_F(PreparedStatements, ThatNoLongerFitAreMadeAnew) {
     EXPECT_EQ(effects(), 4);
 }
 
+TEST_F(PreparedStatements, ThatAreForgottenDoNotFillTheServersMemory) {
+    idempotency::Pool single(database.conninfo(), 1);
+    auto by_default = changed();
+    by_default.unit_of_work = {};
+    const idempotency::Stage prepared(single, by_default);
+    // Looks like a stale plan each time that it is known already, and is none.
+    const Handler unsupported = [](const Request&, Context& context) {
+        for (int i = 0; i < 100; ++i) {
+            context.transaction().execute("SELECT " + std::to_string(i));
+        }
+        context.transaction().execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '0A000'; END $$");
+        return Response{204, {}, ""};
+    };
+    for (int i = 0; i < 40; ++i) {
+        EXPECT_EQ(send_to(prepared, request(new_key()), unsupported).status, 500);
+    }
+    send_to(prepared, request(new_key()), [](const Request&, Context& context) {
+        EXPECT_LT(std::stoi(count_prepared(context)), 1400);
+        return Response{204, {}, ""};
+    });
+}
+
 TEST_F(Schema, IsQuoted) {
     database.value(R"(ALTER SCHEMA public RENAME TO "odd ""schema""")");
     auto elsewhere = changed();
