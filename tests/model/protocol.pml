@@ -6,7 +6,7 @@
 #define CLIENTS 2
 #endif
 #ifndef SESSIONS
-#define SESSIONS 3    /* one more than clients: a session whose client is gone may still run */
+#define SESSIONS 3    /* with faults one more than clients: a session whose client is gone may still run */
 #endif
 #ifndef FIRST
 #define FIRST ROW
@@ -18,10 +18,7 @@
 #define FAULTS 1      /* processes killed, connections cut, handlers that fail: as many in all */
 #endif
 #ifndef CLOCK_END
-#define CLOCK_END 2   /* the clock reads 0 .. CLOCK_END; a key lives for TTL */
-#endif
-#ifndef CLEANUPS
-#define CLEANUPS 1
+#define CLOCK_END 1   /* the clock reads 0 .. CLOCK_END; a key lives for TTL */
 #endif
 #define TTL 1
 #define NOBODY 255
@@ -48,6 +45,9 @@ byte now;
 #else
 #define takes_lock(kind) (kind != PLAIN)
 #endif
+
+/* Other processes may come between two atomic blocks; without it a goto from one into the next would keep them out. */
+#define yield skip
 
 #define expired(r, at) (r.created_at + TTL <= at)
 #define other_writer(me) (writer != NOBODY && writer != me)
@@ -197,6 +197,7 @@ serve:
     }
 
     /* begin: claim.cpp */
+    yield;
     atomic {
       at = now;
 #ifdef EFFECT_BEFORE_CLAIM
@@ -210,8 +211,10 @@ serve:
       fi
     }
 #ifndef STATEMENT_SNAPSHOT
+    yield;
     atomic { seen = row.id; waited = true }
 #endif
+    yield;
     atomic {
       if
       :: key_lock == NOBODY -> key_lock = me
@@ -219,6 +222,7 @@ serve:
       fi
     }
 locked:
+    yield;
     /* Store::insert_or_find */
     atomic {
       if
@@ -231,6 +235,7 @@ locked:
         fi
       fi
     }
+    yield;
     atomic {
       found = row.id != 0; found_completed = row.completed;
       if
@@ -248,6 +253,7 @@ locked:
       :: else -> target = row.id
       fi
     }
+    yield;
     remove(me, at);
     goto locked;
 started_key:
@@ -270,6 +276,7 @@ started_key:
       fi
     }
 complete_key:
+    yield;
     /* complete: answer.cpp. It wants the key's lock. */
     atomic {
       has_effect[me] = true;
@@ -279,7 +286,9 @@ complete_key:
       :: else -> target = (row.id != 0 && expired(row, at) -> row.id : 0)
       fi
     }
+    yield;
     remove(me, at);
+    yield;
     atomic {
       insert(me, true, at);
       if
@@ -288,13 +297,18 @@ complete_key:
       fi
     }
 update:
+    yield;
 #ifdef COMPLETE_APART
     atomic { publish(me, at) }
+    yield;
     atomic { writer = me; written.id = row.id; written.created_at = row.created_at }
+    yield;
 #endif
-    atomic { written.completed = true }
+    written.completed = true;
 commit:
+    yield;
     atomic { publish(me, at) }
+    yield;
     atomic { unlock(me); answer[me]!committed }
 wait_for_next:
     atomic { roll_back(me); goto serve };
@@ -309,6 +323,7 @@ save:
       fi
     }
 save_row:
+    yield;
     atomic {
 #ifdef SAVE_FINAL_OVERWRITES
       if
@@ -321,6 +336,7 @@ save_row:
       :: else
       fi
     }
+    yield;
     atomic {
       if
       :: row.id != 0 && !expired(row, at) -> goto commit
@@ -328,6 +344,7 @@ save_row:
       :: else -> target = row.id
       fi
     }
+    yield;
     remove(me, at);
     goto save_row;
 
@@ -359,12 +376,17 @@ end:
   :: atomic { row.id != 0 && expired(row, now) -> at = now }
     /* The second statement's snapshot. */
     atomic { target = (row.id != 0 && expired(row, at) -> row.id : 0) }
+    yield;
 #ifdef CLEANUP_WITHOUT_RECHECK
-    atomic { writer == NOBODY && row.id != 0 -> writer = SESSIONS; target = 0 }
+    atomic { writer == NOBODY && row.id != 0 -> writer = SESSIONS; written.id = 0; target = 0 }
 #else
     remove(SESSIONS, at);
 #endif
-    atomic { publish(SESSIONS, at); at = 0; goto end }
+    yield;
+    atomic {
+      assert(writer != SESSIONS || expired(row, now));      /* a live row is never cleaned */
+      publish(SESSIONS, at); at = 0; goto end
+    }
 fail: atomic { at = 0; target = 0 }     /* the row is in use for more than 20 ms: left to the next run */
   od
 }
@@ -378,7 +400,9 @@ inline connect() {
     if
     :: free(0) -> s = 0
     :: !free(0) && free(1) -> s = 1
+#if SESSIONS > 2
     :: !free(0) && !free(1) && free(2) -> s = 2
+#endif
 #if SESSIONS > 3
     :: !free(0) && !free(1) && !free(2) && free(3) -> s = 3
 #endif
