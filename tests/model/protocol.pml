@@ -507,7 +507,11 @@ init {
   byte i;
   atomic {
     run Client(FIRST);
-    for (i : 2 .. CLIENTS) { run Client(OTHERS) }
+    i = 1;
+    do
+    :: i < CLIENTS -> run Client(OTHERS); i++
+    :: else -> break
+    od;
     for (i : 0 .. SESSIONS - 1) { run Session(i) }
 #ifndef NO_CLEANUP
     run Cleanup();
