@@ -11,6 +11,7 @@ namespace idempotency::settings {
 int key_ttl = 0;
 int cleanup_interval = 0;
 int cleanup_batch_size = 0;
+int partition_interval = 0;
 int wait_timeout = 0;
 int clock_skew = -1;
 bool require_complete = true;
@@ -33,6 +34,10 @@ void define() {
     DefineCustomIntVariable("idempotency.cleanup_batch_size", "Expired keys that cleanup deletes in one transaction.",
                             "Used when idempotency_cleanup gets no batch_size.", &cleanup_batch_size, 1000, 1, INT_MAX,
                             PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("idempotency.partition_interval", "Time that one partition of the key table holds.",
+                            "Read by idempotency_maintain_partitions for the partitions that it makes.",
+                            &partition_interval, 6 * seconds_an_hour, seconds_a_minute, INT_MAX, PGC_USERSET,
+                            GUC_UNIT_S, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("idempotency.wait_timeout", "How long a repeat waits for the first request with its key.",
                             "-1: lock_timeout decides. 0: it does not wait.", &wait_timeout, -1, -1, INT_MAX,
                             PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);

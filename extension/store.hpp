@@ -62,6 +62,12 @@ struct RemovedBatch {
     TimestampTz latest = DT_NOBEGIN;  ///< expires_at
 };
 
+/// Which rows a cleanup looks at.
+enum class ExpiredIn {
+    whole_table,
+    default_partition,  ///< of a partitioned table: the others go as a whole
+};
+
 /// How many keys there are, counted.
 struct KeyCounts {
     std::int64_t in_progress = 0;
@@ -104,7 +110,7 @@ public:
 
     /// Deletes rows that have expired at `at`, the oldest first.
     /// @throws pg::ServerError 55P03 when lock_timeout ended the wait for a row that another transaction uses
-    [[nodiscard]] RemovedBatch remove_expired_batch(TimestampTz at, const BatchRange& range) const;
+    [[nodiscard]] RemovedBatch remove_expired_batch(TimestampTz at, const BatchRange& range, ExpiredIn where) const;
 
     /// Reads every row.
     [[nodiscard]] KeyCounts count(TimestampTz at) const;
