@@ -11,6 +11,10 @@ extern int partition_interval;  ///< idempotency.partition_interval, seconds tha
 extern int wait_timeout;        ///< idempotency.wait_timeout, milliseconds; 0: do not wait; -1: lock_timeout decides
 extern int clock_skew;          ///< idempotency.clock_skew, seconds; -1: the time in a key is not looked at
 
+/// What keeps others from a key while its request runs: a row (and the key's lock), or the lock alone.
+enum class Claim : int { row, lock };
+extern int claim;  ///< idempotency.claim, a Claim
+
 extern bool require_complete;  ///< idempotency.require_complete: a started key must be completed before COMMIT
 
 /// Defines them. Called by _PG_init.
