@@ -41,9 +41,10 @@ Orders told(const std::vector<std::unique_ptr<Outbox>>& clients) {
 
 Orders stored(const Postgres& server, const std::string& principal) {
     Orders orders;
-    for (const json& row : json::parse(server.value(
-             "SELECT coalesce(jsonb_agg(jsonb_build_array(id, sku, version)), '[]') FROM orders WHERE principal_id = '" +
-             principal + "'"))) {
+    for (
+        const json& row : json::parse(server.value(
+            "SELECT coalesce(jsonb_agg(jsonb_build_array(id, sku, version)), '[]') FROM orders WHERE principal_id = '" +
+            principal + "'"))) {
         orders[row[0]] = {row[1], row[2]};
     }
     return orders;
@@ -100,10 +101,11 @@ void check_everything(const Postgres& server, Verdict& verdict) {
     // A transaction that runs does not show its row: one in progress that can be seen was committed like that.
     none(Claim::no_key_is_left_in_progress, "SELECT key FROM idempotency_keys WHERE state = 'in_progress'");
     none(Claim::no_key_has_two_effects, "SELECT sku AS key FROM orders GROUP BY sku HAVING count(*) > 1");
-    none(Claim::no_effect_is_without_a_completed_key,
-         "SELECT sku AS key FROM orders AS o WHERE NOT EXISTS (SELECT FROM idempotency_keys AS k WHERE k.principal_id = "
-         "o.principal_id AND k.key = o.sku::uuid AND k.state = 'completed' AND k.response_status IN (200, 201) AND "
-         "k.resource_id = o.id)");
+    none(
+        Claim::no_effect_is_without_a_completed_key,
+        "SELECT sku AS key FROM orders AS o WHERE NOT EXISTS (SELECT FROM idempotency_keys AS k WHERE k.principal_id = "
+        "o.principal_id AND k.key = o.sku::uuid AND k.state = 'completed' AND k.response_status IN (200, 201) AND "
+        "k.resource_id = o.id)");
 }
 
 }  // namespace crash

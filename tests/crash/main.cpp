@@ -24,15 +24,18 @@ unsigned long long number_of(const char* name, unsigned long long otherwise) {
     return value != nullptr && *value != '\0' ? std::stoull(value) : otherwise;
 }
 
-/// The faults of a round, in the order of chance. Crashes of the primary and its promotion do not share one: a primary that has crashed shows
+/// The faults of a round, in an order that seed and round decide. Crashes of the primary and its promotion do not share one: a primary that has crashed shows
 /// commits that its standby does not have yet, which is a matter of PostgreSQL's replication and not of keys.
-std::vector<Fault> plan(int round, std::mt19937_64& chance) {
-    std::vector<Fault> faults{Fault::cut_to_server, Fault::cut_to_server, Fault::cut_to_client,
-                              Fault::cut_to_client, Fault::orders_server};
+std::vector<Fault> plan(unsigned long long seed, int round) {
+    std::seed_seq sequence{seed, seed >> 32, static_cast<unsigned long long>(round)};
+    std::mt19937_64 chance(sequence);
+    std::vector<Fault> faults{Fault::cut_to_server, Fault::cut_to_server, Fault::cut_to_client, Fault::cut_to_client,
+                              Fault::orders_server};
     const bool promotion = round % promotion_every == 0;
     if (!promotion) {
-        faults.insert(faults.end(), {Fault::backend, Fault::backend,
-                                     std::bernoulli_distribution()(chance) ? Fault::postgres_quit : Fault::postgres_kill});
+        faults.insert(faults.end(),
+                      {Fault::backend, Fault::backend,
+                       std::bernoulli_distribution()(chance) ? Fault::postgres_quit : Fault::postgres_kill});
     }
     std::shuffle(faults.begin(), faults.end(), chance);
     if (promotion) {
@@ -47,7 +50,7 @@ public:
         : seed_(seed), chance_(seed), servers_(programs, cluster, traffic_, verdict_) {}
 
     void play(int round) {
-        const std::vector<Fault> faults = plan(round, chance_);
+        const std::vector<Fault> faults = plan(seed_, round);
         if (std::ranges::count(faults, Fault::promotion) > 0) {
             servers_.make_standby();
         }
@@ -86,17 +89,18 @@ public:
         }
         check_round(servers_.primary(), principal, clients, verdict_);
         check_everything(servers_.primary(), verdict_);
-        ++rounds_;
+        if (++rounds_ % 20 == 0) {
+            std::cout << "after round " << rounds_ << ": " << kills() << " kills and cuts, " << traffic_.requests
+                      << " requests" << std::endl;
+        }
     }
 
     [[nodiscard]] bool clean() const { return verdict_.clean(); }
 
     void report() const {
-        const auto& suffered = servers_.suffered();
-        std::cout << rounds_ << " rounds, seed " << seed_ << '\n'
-                  << std::accumulate(suffered.begin(), suffered.end(), 0L) << " kills and cuts\n";
+        std::cout << rounds_ << " rounds, seed " << seed_ << '\n' << kills() << " kills and cuts\n";
         for (std::size_t i = 0; i < fault_names.size(); ++i) {
-            std::cout << "  " << suffered[i] << ' ' << fault_names[i] << '\n';
+            std::cout << "  " << servers_.suffered()[i] << ' ' << fault_names[i] << '\n';
         }
         std::cout << traffic_.requests << " keyed requests, " << keys_ << " keys, " << effects_ << " effects, "
                   << traffic_.replays << " answers compared with the first one, of which " << traffic_.errors_run_anew
@@ -125,10 +129,18 @@ public:
     }
 
 private:
-    /// Until some more keys have got their answer: the next fault meets work, and comes at a moment of chance in it.
+    /// Until some more keys have got their answer: the next fault meets work, and comes at a moment of chance in it. Sometimes not at all:
+    /// then it meets the recovery from the last one.
     void let_work() {
+        if (std::uniform_int_distribution(1, 5)(chance_) == 1) {
+            return;
+        }
         const long enough = traffic_.acknowledged + std::uniform_int_distribution(20, 90)(chance_);
         wait_until("answers", [&] { return traffic_.acknowledged >= enough || !verdict_.clean(); });
+    }
+
+    [[nodiscard]] long kills() const {
+        return std::accumulate(servers_.suffered().begin(), servers_.suffered().end(), 0L);
     }
 
     unsigned long long seed_;

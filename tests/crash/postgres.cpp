@@ -21,10 +21,14 @@ namespace {
 
 /// fsync is off: only processes die here, and what they wrote stays with the operating system. A machine that loses power is what fsync is for, and
 /// no test can take its power away.
-constexpr const char* settings[] = {"listen_addresses=",       "fsync=off",
-                                    "max_connections=100",     "shared_buffers=32MB",
-                                    "wal_keep_size=256MB",     "wal_retrieve_retry_interval=100ms",
-                                    "autovacuum_naptime=10s",  "log_min_messages=warning",
+constexpr const char* settings[] = {"listen_addresses=",
+                                    "fsync=off",
+                                    "max_connections=100",
+                                    "shared_buffers=32MB",
+                                    "wal_keep_size=256MB",
+                                    "wal_retrieve_retry_interval=100ms",
+                                    "autovacuum_naptime=10s",
+                                    "log_min_messages=warning",
                                     "log_min_error_statement=panic"};
 
 }  // namespace
@@ -41,9 +45,7 @@ Postgres::~Postgres() {
     std::filesystem::remove_all(home_ / "data");
 }
 
-std::string Postgres::conninfo() const {
-    return "host=" + home_.string() + " port=5432 user=postgres dbname=postgres";
-}
+std::string Postgres::conninfo() const { return "host=" + home_.string() + " port=5432 user=postgres dbname=postgres"; }
 
 std::string Postgres::value(const std::string& sql) const {
     std::string result;
@@ -126,7 +128,8 @@ std::unique_ptr<Postgres> Postgres::make_standby(const std::filesystem::path& ho
     (void)value("ALTER SYSTEM SET synchronous_standby_names = '*'");
     (void)value("SELECT pg_reload_conf()");
     wait_until("synchronous replication", [&] {
-        return value("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'") == "1";
+        return value("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'") ==
+               "1";
     });
     return standby;
 }

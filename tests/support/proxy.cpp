@@ -84,8 +84,7 @@ private:
 /// @return whether this was the last one
 bool take_last(std::atomic<int>& left) {
     int now = left;
-    while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {
-    }
+    while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {}
     return now == 1;
 }
 
