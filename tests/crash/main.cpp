@@ -123,7 +123,7 @@ public:
             }
         }
         if (!clean()) {
-            std::cout << "The same faults again: SEED=" << seed_ << " ROUNDS=" << rounds_ << " make check-crash\n";
+            std::cout << "The same faults again: make check-crash SEED=" << seed_ << " ROUNDS=" << rounds_ << '\n';
         }
         std::cout << std::flush;
     }
