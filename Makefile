@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check check-matrix check-citus installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: help deps build install demo check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -40,6 +40,10 @@ demo: deps build ## play the whole story against a throw-away server (KEEP=1 lea
 check: deps build ## build and run every test; nothing is installed into the system
 	@tests/support/deps pgbouncer
 	@tests/run
+
+check-crash: TARGET = crash_tests
+check-crash: deps build ## kill servers and connections under load, then compare effects with answers (ROUNDS=, SEED=)
+	@tests/crash/run
 
 check-matrix: ## run make check on newer Debian releases with newer servers (root; some minutes each)
 	@tests/matrix
