@@ -51,6 +51,9 @@ check-matrix: ## run make check on newer Debian releases with newer servers (roo
 check-citus: build ## run SQL and HTTP tests on a Citus cluster: CITUS="host=... dbname=..." of an empty database on its coordinator
 	@tests/citus "$(CITUS)"
 
+check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that holds both (root; some minutes)
+	@tests/matrix upgrade
+
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck
 
