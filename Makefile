@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check check-matrix installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: help deps build install demo check check-matrix check-sanitizers installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -43,6 +43,10 @@ check: deps build ## build and run every test; nothing is installed into the sys
 
 check-matrix: ## run make check on newer Debian releases with newer servers (root; some minutes each)
 	@tests/matrix
+
+check-sanitizers: deps ## run the tests under the address, undefined behaviour and thread sanitizers
+	@tests/support/deps pgbouncer
+	@tests/sanitize
 
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck
