@@ -54,6 +54,10 @@ check-citus: build ## run SQL and HTTP tests on a Citus cluster: CITUS="host=...
 check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that holds both (root; some minutes)
 	@tests/matrix upgrade
 
+check-sanitizers: deps ## run the tests under the address, undefined behaviour and thread sanitizers
+	@tests/support/deps pgbouncer
+	@tests/sanitize
+
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck
 
