@@ -81,7 +81,8 @@ Claim claim(Oid function, const NewKey& key) {
     const Store store(function);
     Overlap overlap;
     if (lock.try_acquire() == KeyLock::Acquired::no) {
-        if (const auto row = store.find(key.principal_id, key.key)) {
+        // In the caller's snapshot, which is older than the try: a request that committed since was still running then.
+        if (const auto row = store.find(key.principal_id, key.key, Store::Sees::callers_snapshot)) {
             overlap.created_at_before = row->created_at;
         }
         if (!lock.wait()) {

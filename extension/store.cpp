@@ -239,7 +239,8 @@ bool shows_new_partition(const pg::ServerError& error) {
 
 /// Runs one kept statement. SPI_tuptable then holds its rows.
 /// @return rows returned or written
-std::uint64_t run(Statement statement, std::span<const Datum> values, const char* nulls = nullptr) {
+std::uint64_t run(Statement statement, std::span<const Datum> values, const char* nulls = nullptr,
+                  bool in_callers_snapshot = false) {
     TriggerDepth depth;
     std::optional<pg::ServerError> error;
     try {
@@ -247,7 +248,7 @@ std::uint64_t run(Statement statement, std::span<const Datum> values, const char
         return pg::call([&] {
             ErrorContextCallback note{error_context_stack, TriggerDepth::note, &depth};
             error_context_stack = &note;
-            const int code = SPI_execute_plan(plan, const_cast<Datum*>(values.data()), nulls, false, 0);
+            const int code = SPI_execute_plan(plan, const_cast<Datum*>(values.data()), nulls, in_callers_snapshot, 0);
             if (code < 0) {
                 elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(code));
             }
@@ -329,9 +330,9 @@ void remove_expired(const NewKey& key) {
 
 Store::Store(Oid function) { remember_schema(function); }
 
-std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key) const {
+std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key, Sees sees) const {
     const std::array values{pg::uuid_datum(principal_id), pg::uuid_datum(key)};
-    if (run(find_statement, values) == 0) {
+    if (run(find_statement, values, nullptr, sees == Sees::callers_snapshot) == 0) {
         return std::nullopt;
     }
     StoredKey found;

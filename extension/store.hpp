@@ -101,7 +101,12 @@ public:
     [[nodiscard]] std::optional<StoredKey> insert_or_find(const NewKey& key, const StoredAnswer* answer,
                                                           const Overlap& overlap = {}) const;
 
-    [[nodiscard]] std::optional<StoredKey> find(const Uuid& principal_id, const Uuid& key) const;
+    /// Which rows find sees.
+    enum class Sees { newest, callers_snapshot };
+
+    /// @param sees newest: what is committed now; callers_snapshot: what was when the calling statement began
+    [[nodiscard]] std::optional<StoredKey> find(const Uuid& principal_id, const Uuid& key,
+                                                Sees sees = Sees::newest) const;
 
     /// Completes a key in progress.
     /// @return the answer as stored, or nothing when no such key is in progress
