@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check check-matrix installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: help deps build install demo check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -41,8 +41,22 @@ check: deps build ## build and run every test; nothing is installed into the sys
 	@tests/support/deps pgbouncer spin
 	@tests/run
 
+check-crash: TARGET = crash_tests
+check-crash: deps build ## kill servers and connections under load, then compare effects with answers (ROUNDS=, SEED=)
+	@tests/crash/run
+
 check-matrix: ## run make check on newer Debian releases with newer servers (root; some minutes each)
 	@tests/matrix
+
+check-citus: build ## run SQL and HTTP tests on a Citus cluster: CITUS="host=... dbname=..." of an empty database on its coordinator
+	@tests/citus "$(CITUS)"
+
+check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that holds both (root; some minutes)
+	@tests/matrix upgrade
+
+check-sanitizers: deps ## run the tests under the address, undefined behaviour and thread sanitizers
+	@tests/support/deps pgbouncer
+	@tests/sanitize
 
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck

@@ -37,6 +37,16 @@ Datum body_or_null(FunctionCallInfo fcinfo, const std::optional<Datum>& body) {
     return body.value_or(Datum{});
 }
 
+/// Writes the row of a key that begin only noted.
+StoredAnswer insert_noted(const Store& store, const NewKey& key, const StoredAnswer& answer) {
+    if (store.insert_or_find(key, &answer)) {
+        pg::fail(ERRCODE_T_R_SERIALIZATION_FAILURE, "the key was stored by another writer meanwhile",
+                 "A writer that does not take the key's lock, or does not see this transaction's, was faster.",
+                 "Repeat the transaction: idempotency_begin finds what is stored.");
+    }
+    return answer;
+}
+
 }  // namespace
 
 Datum complete(FunctionCallInfo fcinfo) {
@@ -50,7 +60,9 @@ Datum complete(FunctionCallInfo fcinfo) {
     std::optional<StoredAnswer> stored;
     if (KeyLock(principal_id, key).held()) {
         const pg::Spi spi;
-        stored = Store(fcinfo->flinfo->fn_oid).complete(principal_id, key, answer);
+        const Store store(fcinfo->flinfo->fn_oid);
+        const NewKey* const noted = started_keys::noted(principal_id, key);
+        stored = noted != nullptr ? insert_noted(store, *noted, answer) : store.complete(principal_id, key, answer);
     }
     if (!stored) {
         pg::fail(sqlstates::key_not_in_progress, "key is not in progress in this transaction",
@@ -76,8 +88,9 @@ Datum save_final(FunctionCallInfo fcinfo) {
     if (acquired !=
         KeyLock::Acquired::no) {  // else a running duplicate owns the key, and its answer will be the stored one
         const pg::Spi spi;
-        const auto row = Store(fcinfo->flinfo->fn_oid).insert_or_find(key, &answer);
-        if (row && !row->completed && acquired == KeyLock::Acquired::held_before) {
+        const bool noted = started_keys::noted(key.principal_id, key.key) != nullptr;
+        const auto row = noted ? std::nullopt : Store(fcinfo->flinfo->fn_oid).insert_or_find(key, &answer);
+        if (noted || (row && !row->completed && acquired == KeyLock::Acquired::held_before)) {
             pg::fail(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "key is in progress in this transaction",
                 "A final error is stored after the effect was rolled back.",

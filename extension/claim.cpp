@@ -56,13 +56,33 @@ void check_time_of(const NewKey& key) {
     }
 }
 
+/// Claims the key whose lock this transaction holds.
+/// @return the row that is there, or nothing when the key is started
+std::optional<StoredKey> start(const Store& store, const NewKey& key, const Overlap& overlap) {
+    const bool by_lock = settings::claim == static_cast<int>(settings::Claim::lock);
+    std::optional<StoredKey> row =
+        by_lock ? store.find(key.principal_id, key.key) : store.insert_or_find(key, nullptr, overlap);
+    if (by_lock && row && !overlap.covers(*row) && row->expires_at <= key.created_at) {
+        row.reset();  // expired: complete replaces it
+    }
+    if (!row) {
+        check_time_of(key);
+        started_keys::add(key, by_lock);
+    }
+    return row;
+}
+
 Claim claim(Oid function, const NewKey& key) {
+    if (started_keys::noted(key.principal_id, key.key) != nullptr) {
+        return {"in_progress", {}, std::nullopt};
+    }
     const KeyLock lock(key.principal_id, key.key);
     const pg::Spi spi;
     const Store store(function);
     Overlap overlap;
     if (lock.try_acquire() == KeyLock::Acquired::no) {
-        if (const auto row = store.find(key.principal_id, key.key)) {
+        // In the caller's snapshot, which is older than the try: a request that committed since was still running then.
+        if (const auto row = store.find(key.principal_id, key.key, Store::Sees::callers_snapshot)) {
             overlap.created_at_before = row->created_at;
         }
         if (!lock.wait()) {
@@ -70,10 +90,8 @@ Claim claim(Oid function, const NewKey& key) {
         }
         overlap.waited = true;
     }
-    const std::optional<StoredKey> row = store.insert_or_find(key, nullptr, overlap);
+    const std::optional<StoredKey> row = start(store, key, overlap);
     if (!row) {
-        check_time_of(key);
-        started_keys::add(key.principal_id, key.key);
         return {"started", {}, key.expires_at};
     }
     lock.release();  // at once, so that waiting repeats do not queue behind this one's round trips

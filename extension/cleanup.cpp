@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "maintenance.hpp"
 #include "pg/arguments.hpp"
 #include "settings.hpp"
 #include "store.hpp"
@@ -11,8 +12,7 @@
 namespace idempotency {
 namespace {
 
-/// How long a batch waits for a row that another transaction uses. Short, and far below deadlock_timeout: a batch that
-/// holds rows must not keep requests waiting, nor be part of a deadlock that another transaction pays for.
+/// How long a batch waits for a row that another transaction uses.
 constexpr const char* row_wait = "20ms";
 
 /// A notice tells of the progress each time so many batches are done.
@@ -23,36 +23,12 @@ struct Progress {
     std::int64_t batches = 0;
 };
 
-/// Held for one batch, so that two cleanups at once take turns: they would meet at the same rows.
-void wait_for_turn() {
-    constexpr std::uint16_t cleanup_lock_class = 0x4943;  // "IC" in ASCII, shown as objsubid in pg_locks
-    LOCKTAG tag;
-    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, cleanup_lock_class);
-    pg::call([&] { (void)LockAcquire(&tag, ExclusiveLock, false, false); });
-}
-
-/// The errors that only say that another transaction uses one of the rows.
-bool is_row_in_use(int sqlstate) {
-    return sqlstate == ERRCODE_LOCK_NOT_AVAILABLE || sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
-           sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE;
-}
-
 /// @return nothing when one of the rows is in use; then none was deleted
-std::optional<RemovedBatch> remove_batch(const Store& store, TimestampTz at, const BatchRange& range) {
+std::optional<RemovedBatch> remove_batch(const Store& store, TimestampTz at, const BatchRange& range, ExpiredIn where) {
     RemovedBatch removed;
-    const auto error = pg::attempt([&] {
-        const int nest_level = NewGUCNestLevel();
-        (void)set_config_option("lock_timeout", row_wait, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-        removed = store.remove_expired_batch(at, range);
-        AtEOXact_GUC(true, nest_level);
-    });
-    if (!error) {
-        return removed;
-    }
-    if (is_row_in_use(error->sqlstate())) {
-        return std::nullopt;
-    }
-    throw *error;
+    const bool undisturbed =
+        maintenance::give_way(row_wait, [&] { removed = store.remove_expired_batch(at, range, where); });
+    return undisturbed ? std::optional(removed) : std::nullopt;
 }
 
 void count(Progress& done, const RemovedBatch& removed) {
@@ -87,33 +63,17 @@ int batch_size_of(FunctionCallInfo fcinfo) {
     return batch_size;
 }
 
-void check_may_commit(FunctionCallInfo fcinfo) {
-    const bool may_commit = fcinfo->context != nullptr && IsA(fcinfo->context, CallContext) &&
-                            !reinterpret_cast<CallContext*>(fcinfo->context)->atomic;
-    if (!may_commit) {
-        pg::fail(ERRCODE_ACTIVE_SQL_TRANSACTION, "idempotency_cleanup cannot run inside a transaction block",
-                 "It commits after every batch.",
-                 "Run CALL idempotency_cleanup() on its own, outside BEGIN and functions.");
-    }
-}
-
 }  // namespace
 
-Datum cleanup(FunctionCallInfo fcinfo) {
-    const std::int64_t batch_size = batch_size_of(fcinfo);
-    check_may_commit(fcinfo);
-    const Oid function = fcinfo->flinfo->fn_oid;
-    const TimestampTz now = GetCurrentTimestamp();
-    const pg::Spi spi(SPI_OPT_NONATOMIC);
-
+void maintenance::delete_expired(Oid function, TimestampTz at, std::int64_t batch_size, ExpiredIn where) {
     Progress done;
     BatchRange range{.limit = batch_size};
     std::int64_t skip_step = 1;
     bool left_some = false;
     for (;;) {
         wait_for_turn();
-        const std::optional<RemovedBatch> removed = remove_batch(Store(function), now, range);
-        pg::call([] { SPI_commit(); });
+        const std::optional<RemovedBatch> removed = remove_batch(Store(function), at, range, where);
+        commit();
         if (!removed) {
             // Row by row up to the one that is in use; then past it, in growing steps when there are many.
             if (range.limit == 1) {
@@ -138,6 +98,13 @@ Datum cleanup(FunctionCallInfo fcinfo) {
         pg::check_for_interrupts();
     }
     tell_end(done, left_some);
+}
+
+Datum cleanup(FunctionCallInfo fcinfo) {
+    const std::int64_t batch_size = batch_size_of(fcinfo);
+    maintenance::require_own_transaction(fcinfo, "idempotency_cleanup");
+    const pg::Spi spi(SPI_OPT_NONATOMIC);
+    maintenance::delete_expired(fcinfo->flinfo->fn_oid, GetCurrentTimestamp(), batch_size, ExpiredIn::whole_table);
     return Datum{};
 }
 

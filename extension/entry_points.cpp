@@ -20,19 +20,23 @@ PG_FUNCTION_INFO_V1(idempotency_save_final);
 PG_FUNCTION_INFO_V1(idempotency_fingerprint);
 PG_FUNCTION_INFO_V1(idempotency_canonical_json);
 PG_FUNCTION_INFO_V1(idempotency_cleanup);
+PG_FUNCTION_INFO_V1(idempotency_maintain_partitions);
 PG_FUNCTION_INFO_V1(idempotency_stats);
 PG_FUNCTION_INFO_V1(idempotency_schedule_cleanup);
 PG_FUNCTION_INFO_V1(idempotency_unschedule_cleanup);
 
-Datum idempotency_begin(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::begin); }
-Datum idempotency_begin_request(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::begin_request); }
-Datum idempotency_complete(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::complete); }
-Datum idempotency_save_final(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::save_final); }
-Datum idempotency_fingerprint(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::fingerprint); }
-Datum idempotency_canonical_json(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::canonical_json); }
-Datum idempotency_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::cleanup); }
-Datum idempotency_stats(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::stats); }
-Datum idempotency_schedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::schedule_cleanup); }
-Datum idempotency_unschedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, idempotency::unschedule_cleanup); }
+Datum idempotency_begin(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 6, idempotency::begin); }
+Datum idempotency_begin_request(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 8, idempotency::begin_request); }
+Datum idempotency_complete(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 5, idempotency::complete); }
+Datum idempotency_save_final(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 9, idempotency::save_final); }
+Datum idempotency_fingerprint(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 3, idempotency::fingerprint); }
+Datum idempotency_canonical_json(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 1, idempotency::canonical_json); }
+Datum idempotency_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 1, idempotency::cleanup); }
+Datum idempotency_maintain_partitions(PG_FUNCTION_ARGS) {
+    return pg::entry(fcinfo, 0, idempotency::maintain_partitions);
+}
+Datum idempotency_stats(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 0, idempotency::stats); }
+Datum idempotency_schedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 0, idempotency::schedule_cleanup); }
+Datum idempotency_unschedule_cleanup(PG_FUNCTION_ARGS) { return pg::entry(fcinfo, 0, idempotency::unschedule_cleanup); }
 
 }  // extern "C"

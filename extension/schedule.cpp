@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "maintenance.hpp"
 #include "pg/arguments.hpp"
+#include "pg/spi.hpp"
 #include "settings.hpp"
 #include "store.hpp"
 #include "subjects.hpp"
@@ -22,37 +24,12 @@ constexpr const char* trim_history =
     " WHERE start_time OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 day')"
     " AND username OPERATOR(pg_catalog.=) CURRENT_USER"
     " AND database OPERATOR(pg_catalog.=) pg_catalog.current_database()"
-    " AND pg_catalog.strpos(command, '.idempotency_cleanup()') OPERATOR(pg_catalog.>) 0";
+    " AND pg_catalog.regexp_match(command, '[.]idempotency_(cleanup|maintain_partitions)[(][)]') IS NOT NULL";
 constexpr const char* history_schedule = "17 3 * * *";
 
 constexpr int minute = 60;
 constexpr int hour = 60 * minute;
 constexpr int day = 24 * hour;
-
-/// Runs one statement with text parameters.
-/// @return the first column of the first row, or nothing when there is no row
-std::optional<Datum> run(const char* sql, std::initializer_list<std::string> texts) {
-    Datum values[3];
-    Oid types[3];
-    int count = 0;
-    for (const std::string& text : texts) {
-        values[count] = pg::text_datum(text);
-        types[count++] = TEXTOID;
-    }
-    bool is_null = false;
-    bool found = false;
-    const Datum value = pg::call([&] {
-        SPI_execute_with_args(sql, count, types, values, nullptr, false, 1);
-        found = SPI_processed > 0 && SPI_tuptable != nullptr;
-        return found ? SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null) : Datum{};
-    });
-    return found && !is_null ? std::optional(value) : std::nullopt;
-}
-
-std::string text_of(Datum value) {
-    const char* const copy = pg::call([&] { return TextDatumGetCString(value); });
-    return copy;
-}
 
 std::string every(int steps) { return steps == 1 ? "*" : "*/" + std::to_string(steps); }
 
@@ -73,15 +50,14 @@ std::optional<std::string> schedule_of(int seconds, bool seconds_supported) {
     return std::nullopt;
 }
 
-std::string cleanup_call(Oid function) { return "CALL " + quoted_schema(function) + ".idempotency_cleanup()"; }
+/// A partitioned table is cleaned by dropping partitions.
+std::string cleanup_call(Oid function) {
+    return "CALL " + quoted_schema(function) +
+           (is_partitioned(function) ? ".idempotency_maintain_partitions()" : ".idempotency_cleanup()");
+}
 
 std::string this_database() {
     return pg::call([] { return get_database_name(MyDatabaseId); });
-}
-
-std::string quoted(const std::string& text) {
-    const char* const plain = text.c_str();
-    return pg::call([&] { return quote_literal_cstr(plain); });
 }
 
 /// What to type when pg_cron is not in this database: that depends on whether the server runs it, and where.
@@ -97,36 +73,36 @@ std::string hint_without_pg_cron(Oid function) {
         return "CREATE EXTENSION pg_cron;";
     }
     return "Type in the database that cron.database_name names: SELECT cron.schedule_in_database(" +
-           quoted(cleanup_job + (" " + database)) + ", " +
-           quoted(schedule_of(settings::cleanup_interval, true).value_or("*/5 * * * *")) + ", " +
-           quoted(cleanup_call(function)) + ", " + quoted(database) + ");";
+           pg::quoted_literal(cleanup_job + (" " + database)) + ", " +
+           pg::quoted_literal(schedule_of(settings::cleanup_interval, true).value_or("*/5 * * * *")) + ", " +
+           pg::quoted_literal(cleanup_call(function)) + ", " + pg::quoted_literal(database) + ");";
 }
 
 /// @return the version of the extension pg_cron
 std::string require_pg_cron(Oid function) {
-    const auto version =
-        run("SELECT extversion FROM pg_catalog.pg_extension"
-            " WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'",
-            {});
+    const auto version = pg::first_text(
+        "SELECT extversion FROM pg_catalog.pg_extension"
+        " WHERE extname OPERATOR(pg_catalog.=) 'pg_cron'",
+        {});
     if (!version) {
         pg::fail(ERRCODE_UNDEFINED_OBJECT, "extension pg_cron is not installed in this database",
                  "The scheduled cleanup is a pg_cron job. CALL idempotency_cleanup() works without it.",
                  hint_without_pg_cron(function));
     }
-    const std::string version_text = text_of(*version);
-    if (!run("SELECT true WHERE pg_catalog.has_schema_privilege('cron', 'USAGE')", {})) {
+    if (!pg::first_value("SELECT true WHERE pg_catalog.has_schema_privilege('cron', 'USAGE')", {})) {
         const std::string role = pg::call([] { return quote_identifier(GetUserNameFromId(GetUserId(), false)); });
         pg::fail(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied for schema cron",
                  "The current role may not use pg_cron.",
                  "Type as a superuser: GRANT USAGE ON SCHEMA cron TO " + role + ";");
     }
-    return version_text;
+    return *version;
 }
 
 /// pg_cron opens a session as the role that owns the job.
 void require_login() {
-    if (!run("SELECT true FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER AND rolcanlogin",
-             {})) {
+    if (!pg::first_value(
+            "SELECT true FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER AND rolcanlogin",
+            {})) {
         pg::fail(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the current role cannot log in",
                  "pg_cron runs a job in a session of the role that scheduled it.",
                  "Schedule the cleanup as a role with LOGIN that is a member of idempotency_worker.");
@@ -158,12 +134,13 @@ std::string require_schedule(const std::string& pg_cron_version) {
 /// Removes our job of this name.
 /// @return whether there was one
 bool unschedule(const std::string& job) {
-    const bool scheduled = run("SELECT true FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
+    const bool scheduled = pg::first_value(
+                               "SELECT true FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
                                " AND username OPERATOR(pg_catalog.=) CURRENT_USER",
                                {job})
                                .has_value();
     if (scheduled) {
-        run("SELECT cron.unschedule($1)", {job});
+        pg::first_value("SELECT cron.unschedule($1)", {job});
     }
     return scheduled;
 }
@@ -171,17 +148,17 @@ bool unschedule(const std::string& job) {
 /// pg_cron replaces schedule and command of a job with our name, and nothing else: it would go on in another database,
 /// or stay switched off.
 void replace_what_pg_cron_would_keep() {
-    if (const auto database = run("SELECT database FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
-                                  " AND username OPERATOR(pg_catalog.=) CURRENT_USER"
-                                  " AND database OPERATOR(pg_catalog.<>) pg_catalog.current_database()",
-                                  {cleanup_job})) {
+    if (const auto database = pg::first_text("SELECT database FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
+                                             " AND username OPERATOR(pg_catalog.=) CURRENT_USER"
+                                             " AND database OPERATOR(pg_catalog.<>) pg_catalog.current_database()",
+                                             {cleanup_job})) {
         pg::fail(ERRCODE_DUPLICATE_OBJECT, "there is a job idempotency_cleanup for another database",
-                 "It runs in the database " + quoted(text_of(*database)) + ".",
+                 "It runs in the database " + pg::quoted_literal(*database) + ".",
                  "Schedule that one again under another name, then SELECT cron.unschedule('idempotency_cleanup');");
     }
-    if (run("SELECT true FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
-            " AND username OPERATOR(pg_catalog.=) CURRENT_USER AND NOT active",
-            {cleanup_job})) {
+    if (pg::first_value("SELECT true FROM cron.job WHERE jobname OPERATOR(pg_catalog.=) $1"
+                        " AND username OPERATOR(pg_catalog.=) CURRENT_USER AND NOT active",
+                        {cleanup_job})) {
         unschedule(cleanup_job);
     }
 }
@@ -195,8 +172,9 @@ Datum schedule_cleanup(FunctionCallInfo fcinfo) {
     require_login();
     replace_what_pg_cron_would_keep();
     constexpr const char* schedule_statement = "SELECT cron.schedule($1, $2, $3)";
-    run(schedule_statement, {history_job, history_schedule, trim_history});
-    return run(schedule_statement, {cleanup_job, schedule, cleanup_call(function)}).value_or(Int64GetDatum(0));
+    pg::first_value(schedule_statement, {history_job, history_schedule, trim_history});
+    return pg::first_value(schedule_statement, {cleanup_job, schedule, cleanup_call(function)})
+        .value_or(Int64GetDatum(0));
 }
 
 Datum unschedule_cleanup(FunctionCallInfo fcinfo) {

@@ -11,8 +11,10 @@ namespace idempotency::settings {
 int key_ttl = 0;
 int cleanup_interval = 0;
 int cleanup_batch_size = 0;
+int partition_interval = 0;
 int wait_timeout = 0;
 int clock_skew = -1;
+int claim = static_cast<int>(Claim::row);
 bool require_complete = true;
 
 namespace {
@@ -20,6 +22,9 @@ namespace {
 constexpr int seconds_a_minute = 60;
 constexpr int seconds_an_hour = 60 * seconds_a_minute;
 constexpr int seconds_a_day = 24 * seconds_an_hour;
+
+constexpr config_enum_entry claims[] = {
+    {"row", static_cast<int>(Claim::row), false}, {"lock", static_cast<int>(Claim::lock), false}, {nullptr, 0, false}};
 
 }  // namespace
 
@@ -33,6 +38,10 @@ void define() {
     DefineCustomIntVariable("idempotency.cleanup_batch_size", "Expired keys that cleanup deletes in one transaction.",
                             "Used when idempotency_cleanup gets no batch_size.", &cleanup_batch_size, 1000, 1, INT_MAX,
                             PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("idempotency.partition_interval", "Time that one partition of the key table holds.",
+                            "Read by idempotency_maintain_partitions for the partitions that it makes.",
+                            &partition_interval, 6 * seconds_an_hour, seconds_a_minute, INT_MAX, PGC_USERSET,
+                            GUC_UNIT_S, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("idempotency.wait_timeout", "How long a repeat waits for the first request with its key.",
                             "-1: lock_timeout decides. 0: it does not wait.", &wait_timeout, -1, -1, INT_MAX,
                             PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
@@ -41,6 +50,10 @@ void define() {
         "-1: the time is not looked at. Else a key that is older than its ttl is refused, and one that is"
         " ahead of the clock, both by more than this.",
         &clock_skew, -1, -1, seconds_a_day, PGC_USERSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
+    DefineCustomEnumVariable("idempotency.claim", "What idempotency_begin claims a key with.",
+                             "row: a row in progress, that idempotency_complete completes. lock: the key's lock alone;"
+                             " idempotency_complete writes the row.",
+                             &claim, static_cast<int>(Claim::row), claims, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable(
         "idempotency.require_complete", "Refuses to commit a transaction that leaves a key in progress.",
         "A forgotten idempotency_complete would answer every repeat with in_progress until the key expires.",

@@ -16,6 +16,7 @@ namespace {
 struct StartedKey {
     Uuid principal_id;
     Uuid key;
+    const NewKey* noted;  ///< null when the row was written by begin
     SubTransactionId started_in;
     SubTransactionId completed_in;  ///< InvalidSubTransactionId: not completed
 };
@@ -33,15 +34,29 @@ void forget() {
     capacity = 0;
 }
 
+/// In TopTransactionContext as well.
+const NewKey* copy_of(const NewKey& key) {
+    return pg::call([&] {
+        const MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+        auto* const copy = static_cast<NewKey*>(palloc(sizeof(NewKey)));
+        *copy = key;
+        copy->action = PointerGetDatum(PG_DETOAST_DATUM_COPY(key.action));
+        copy->request_sha256 = PointerGetDatum(PG_DETOAST_DATUM_COPY(key.request_sha256));
+        MemoryContextSwitchTo(caller);
+        return copy;
+    });
+}
+
 void check_all_completed() {
-    if (!settings::require_complete) {
-        return;
-    }
-    const auto left = std::ranges::count(all(), InvalidSubTransactionId, &StartedKey::completed_in);
+    // A key without a row would commit its effect and leave nothing for a repeat to find: no setting allows that.
+    const auto is_left = [](const StartedKey& key) {
+        return key.completed_in == InvalidSubTransactionId && (settings::require_complete || key.noted != nullptr);
+    };
+    const auto left = std::ranges::count_if(all(), is_left);
     if (left > 0) {
         pg::fail(sqlstates::key_left_in_progress, "key left in progress at commit",
                  "Keys that this transaction started and did not complete: " + std::to_string(left) +
-                     ". They would answer every repeat with request in progress until they expire.",
+                     ". No repeat would get an answer.",
                  "Call idempotency_complete before COMMIT, or ROLLBACK.");
     }
 }
@@ -84,7 +99,17 @@ void watch_transactions() {
     RegisterSubXactCallback(on_subtransaction_event, nullptr);
 }
 
-void add(const Uuid& principal_id, const Uuid& key) {
+const NewKey* noted(const Uuid& principal_id, const Uuid& key) {
+    for (const StartedKey& started : all()) {
+        if (started.noted != nullptr && started.key == key && started.principal_id == principal_id &&
+            started.completed_in == InvalidSubTransactionId) {
+            return started.noted;
+        }
+    }
+    return nullptr;
+}
+
+void add(const NewKey& key, bool noted) {
     if (count == capacity) {
         const int wanted = std::max(4, 2 * capacity);
         keys = pg::call([&] {
@@ -94,7 +119,9 @@ void add(const Uuid& principal_id, const Uuid& key) {
         });
         capacity = wanted;
     }
-    keys[count++] = {principal_id, key, GetCurrentSubTransactionId(), InvalidSubTransactionId};
+    keys[count] = {key.principal_id, key.key, noted ? copy_of(key) : nullptr, GetCurrentSubTransactionId(),
+                   InvalidSubTransactionId};
+    ++count;
 }
 
 void mark_completed(const Uuid& principal_id, const Uuid& key) {

@@ -2,7 +2,7 @@
 // Told by claim and complete; the server tells it of savepoints, COMMIT and ROLLBACK.
 #pragma once
 
-#include "core/uuid.hpp"
+#include "store.hpp"
 
 namespace idempotency::started_keys {
 
@@ -10,7 +10,11 @@ namespace idempotency::started_keys {
 void watch_transactions();
 
 /// begin said started for this key, in the current (sub)transaction.
-void add(const Uuid& principal_id, const Uuid& key);
+/// @param noted whether its row is yet to be written: then the key is copied for that
+void add(const NewKey& key, bool noted);
+
+/// The key whose row complete is to write, when begin noted one in this transaction and it was not completed; else null.
+[[nodiscard]] const NewKey* noted(const Uuid& principal_id, const Uuid& key);
 
 /// The key was completed in the current (sub)transaction; a rollback of that one takes it back.
 void mark_completed(const Uuid& principal_id, const Uuid& key);

@@ -21,6 +21,7 @@ enum Statement {
     remove_expired_statement,
     complete_statement,
     remove_expired_batch_statement,
+    remove_expired_batch_of_default_partition_statement,
     count_statement,
     count_expired_statement,
     earliest_expiry_statement,
@@ -33,6 +34,17 @@ struct StatementText {
     std::array<Oid, 9> types;
     int parameters;
 };
+
+// The outer condition is checked again on the newest version of a row: one that was renewed meanwhile survives.
+#define REMOVE_EXPIRED_BATCH_FROM(table)                                                                             \
+    "DELETE FROM %1$s." table                                                                                        \
+    " AS k"                                                                                                          \
+    " USING (SELECT principal_id, key FROM %1$s." table                                                              \
+    " WHERE expires_at OPERATOR(pg_catalog.>=) $2 AND expires_at OPERATOR(pg_catalog.<=) $1"                         \
+    " ORDER BY expires_at LIMIT $3 OFFSET $4) AS expired"                                                            \
+    " WHERE k.principal_id OPERATOR(pg_catalog.=) expired.principal_id AND k.key OPERATOR(pg_catalog.=) expired.key" \
+    " AND k.expires_at OPERATOR(pg_catalog.<=) $1"                                                                   \
+    " RETURNING k.expires_at"
 
 // Operators are schema-qualified as well: an operator planted in the caller's search_path changes nothing. No ctid, no SKIP LOCKED, no volatile
 // function: the same text then serves a partitioned and a distributed table.
@@ -66,16 +78,8 @@ constexpr StatementText statement_texts[statement_count] = {
      " RETURNING response_body",
      {UUIDOID, UUIDOID, INT2OID, JSONBOID, UUIDOID},
      5},
-    // The outer condition is checked again on the newest version of a row: one that was renewed meanwhile survives.
-    {"DELETE FROM %1$s.idempotency_keys AS k"
-     " USING (SELECT principal_id, key FROM %1$s.idempotency_keys"
-     " WHERE expires_at OPERATOR(pg_catalog.>=) $2 AND expires_at OPERATOR(pg_catalog.<=) $1"
-     " ORDER BY expires_at LIMIT $3 OFFSET $4) AS expired"
-     " WHERE k.principal_id OPERATOR(pg_catalog.=) expired.principal_id AND k.key OPERATOR(pg_catalog.=) expired.key"
-     " AND k.expires_at OPERATOR(pg_catalog.<=) $1"
-     " RETURNING k.expires_at",
-     {TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, INT8OID},
-     4},
+    {REMOVE_EXPIRED_BATCH_FROM("idempotency_keys"), {TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, INT8OID}, 4},
+    {REMOVE_EXPIRED_BATCH_FROM("idempotency_keys_default"), {TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, INT8OID}, 4},
     // From here on the statements of idempotency_stats, which runs with a search_path of its own.
     {"SELECT count(*) FILTER (WHERE state = 'in_progress'), count(*) FILTER (WHERE state = 'completed'),"
      " count(*) FILTER (WHERE expires_at <= $1)"
@@ -195,13 +199,26 @@ bool shows_unexpected_table(int sqlstate) {
     }
 }
 
+/// Else it is maintenance or statistics, which give no answer to a request.
+bool writes_one_key(Statement statement) { return statement <= complete_statement; }
+
+/// A partition for the key was made while its row was on the way to the default partition; a check constraint would have a name.
+bool shows_new_partition(const pg::ServerError& error) {
+    return error.sqlstate() == ERRCODE_CHECK_VIOLATION && error.data() != nullptr &&
+           error.data()->constraint_name == nullptr;
+}
+
 /// Says in our own words what an error of one of our statements means, or raises it again as it is.
 [[noreturn]] void explain(const pg::ServerError& error, const TriggerDepth& depth, Statement statement) {
     const bool in_trigger = depth.at_error > depth.before;
-    if (!in_trigger && statement != remove_expired_batch_statement && error.sqlstate() == ERRCODE_LOCK_NOT_AVAILABLE) {
+    if (!in_trigger && writes_one_key(statement) && error.sqlstate() == ERRCODE_LOCK_NOT_AVAILABLE) {
         pg::fail(sqlstates::request_in_progress, "the first request with this key is still in progress",
                  "Another transaction wrote the key and did not end within lock_timeout.",
                  "Roll back, wait and repeat the request with the same key.");
+    }
+    if (!in_trigger && shows_new_partition(error)) {
+        pg::fail(ERRCODE_T_R_SERIALIZATION_FAILURE, "the partition of the key was made at the same moment",
+                 "idempotency_maintain_partitions added it.", "Repeat the transaction.");
     }
     if (!in_trigger && shows_unexpected_table(error.sqlstate())) {
         const char* const message = error.data() != nullptr ? error.data()->message : "out of memory";
@@ -222,7 +239,8 @@ bool shows_unexpected_table(int sqlstate) {
 
 /// Runs one kept statement. SPI_tuptable then holds its rows.
 /// @return rows returned or written
-std::uint64_t run(Statement statement, std::span<const Datum> values, const char* nulls = nullptr) {
+std::uint64_t run(Statement statement, std::span<const Datum> values, const char* nulls = nullptr,
+                  bool in_callers_snapshot = false) {
     TriggerDepth depth;
     std::optional<pg::ServerError> error;
     try {
@@ -230,7 +248,7 @@ std::uint64_t run(Statement statement, std::span<const Datum> values, const char
         return pg::call([&] {
             ErrorContextCallback note{error_context_stack, TriggerDepth::note, &depth};
             error_context_stack = &note;
-            const int code = SPI_execute_plan(plan, const_cast<Datum*>(values.data()), nulls, false, 0);
+            const int code = SPI_execute_plan(plan, const_cast<Datum*>(values.data()), nulls, in_callers_snapshot, 0);
             if (code < 0) {
                 elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(code));
             }
@@ -312,9 +330,9 @@ void remove_expired(const NewKey& key) {
 
 Store::Store(Oid function) { remember_schema(function); }
 
-std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key) const {
+std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key, Sees sees) const {
     const std::array values{pg::uuid_datum(principal_id), pg::uuid_datum(key)};
-    if (run(find_statement, values) == 0) {
+    if (run(find_statement, values, nullptr, sees == Sees::callers_snapshot) == 0) {
         return std::nullopt;
     }
     StoredKey found;
@@ -371,11 +389,14 @@ std::optional<StoredAnswer> Store::complete(const Uuid& principal_id, const Uuid
     return stored;
 }
 
-RemovedBatch Store::remove_expired_batch(TimestampTz at, const BatchRange& range) const {
+RemovedBatch Store::remove_expired_batch(TimestampTz at, const BatchRange& range, ExpiredIn where) const {
     const std::array values{TimestampTzGetDatum(at), TimestampTzGetDatum(range.from), Int64GetDatum(range.limit),
                             Int64GetDatum(range.skipped)};
     RemovedBatch removed;
-    const std::uint64_t rows = run(remove_expired_batch_statement, values);
+    const std::uint64_t rows =
+        run(where == ExpiredIn::whole_table ? remove_expired_batch_statement
+                                            : remove_expired_batch_of_default_partition_statement,
+            values);
     for (std::uint64_t row = 0; row < rows; ++row) {
         const TimestampTz expires_at = DatumGetTimestampTz(*column(1, row));
         removed.deleted += 1;

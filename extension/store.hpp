@@ -62,6 +62,12 @@ struct RemovedBatch {
     TimestampTz latest = DT_NOBEGIN;  ///< expires_at
 };
 
+/// Which rows a cleanup looks at.
+enum class ExpiredIn {
+    whole_table,
+    default_partition,  ///< of a partitioned table: the others go as a whole
+};
+
 /// How many keys there are, counted.
 struct KeyCounts {
     std::int64_t in_progress = 0;
@@ -95,7 +101,12 @@ public:
     [[nodiscard]] std::optional<StoredKey> insert_or_find(const NewKey& key, const StoredAnswer* answer,
                                                           const Overlap& overlap = {}) const;
 
-    [[nodiscard]] std::optional<StoredKey> find(const Uuid& principal_id, const Uuid& key) const;
+    /// Which rows find sees.
+    enum class Sees { newest, callers_snapshot };
+
+    /// @param sees newest: what is committed now; callers_snapshot: what was when the calling statement began
+    [[nodiscard]] std::optional<StoredKey> find(const Uuid& principal_id, const Uuid& key,
+                                                Sees sees = Sees::newest) const;
 
     /// Completes a key in progress.
     /// @return the answer as stored, or nothing when no such key is in progress
@@ -104,7 +115,7 @@ public:
 
     /// Deletes rows that have expired at `at`, the oldest first.
     /// @throws pg::ServerError 55P03 when lock_timeout ended the wait for a row that another transaction uses
-    [[nodiscard]] RemovedBatch remove_expired_batch(TimestampTz at, const BatchRange& range) const;
+    [[nodiscard]] RemovedBatch remove_expired_batch(TimestampTz at, const BatchRange& range, ExpiredIn where) const;
 
     /// Reads every row.
     [[nodiscard]] KeyCounts count(TimestampTz at) const;

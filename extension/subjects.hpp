@@ -21,6 +21,9 @@ Datum canonical_json(FunctionCallInfo fcinfo);
 // cleanup.cpp
 Datum cleanup(FunctionCallInfo fcinfo);
 
+// partitions.cpp
+Datum maintain_partitions(FunctionCallInfo fcinfo);
+
 // stats.cpp
 Datum stats(FunctionCallInfo fcinfo);
 

@@ -19,8 +19,12 @@ constexpr const char* cannot_connect = "08001";
 
 }  // namespace
 
-Error::Error(std::string sqlstate, const std::string& message, std::string detail, std::string hint)
-    : std::runtime_error(message), sqlstate_(std::move(sqlstate)), detail_(std::move(detail)), hint_(std::move(hint)) {}
+Error::Error(std::string sqlstate, const std::string& message, std::string detail, std::string hint, std::string table)
+    : std::runtime_error(message),
+      sqlstate_(std::move(sqlstate)),
+      detail_(std::move(detail)),
+      hint_(std::move(hint)),
+      table_(std::move(table)) {}
 
 bool Error::retryable() const noexcept { return is_retryable(sqlstate_); }
 

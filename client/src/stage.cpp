@@ -206,16 +206,21 @@ private:
     /// @return nothing when the key was reused and that is not to be told yet
     std::optional<http::Response> keyed_attempt(const Attempt& attempt, const KeyedRequest& keyed, bool tell_reuse) {
         try {
-            if (operation_.deferred) {
-                stage_.store_.begin_deferred(attempt.transaction, keyed);
-            } else if (const BeginResult begun = begin(attempt, keyed); begun.outcome != Outcome::started) {
-                return not_started(begun, tell_reuse);
-            }
+            return claimed_attempt(attempt, keyed, tell_reuse);
         } catch (const Error& error) {
-            if (error.sqlstate() == foreign_key_violation) {
+            // Of the key's own row, whoever writes it, begin or complete; the application's tables have violations of their own.
+            if (error.sqlstate() == foreign_key_violation && error.table().starts_with("idempotency_keys")) {
                 return problem(answers::unknown_principal());
             }
             throw;
+        }
+    }
+
+    std::optional<http::Response> claimed_attempt(const Attempt& attempt, const KeyedRequest& keyed, bool tell_reuse) {
+        if (operation_.deferred) {
+            stage_.store_.begin_deferred(attempt.transaction, keyed);
+        } else if (const BeginResult begun = begin(attempt, keyed); begun.outcome != Outcome::started) {
+            return not_started(begun, tell_reuse);
         }
         std::optional<http::Response> response;
         try {

@@ -29,7 +29,8 @@ std::string field(const PGresult* result, int code) {
 
 Error error_of(const PGresult* result) {
     return Error(field(result, PG_DIAG_SQLSTATE), field(result, PG_DIAG_MESSAGE_PRIMARY),
-                 field(result, PG_DIAG_MESSAGE_DETAIL), field(result, PG_DIAG_MESSAGE_HINT));
+                 field(result, PG_DIAG_MESSAGE_DETAIL), field(result, PG_DIAG_MESSAGE_HINT),
+                 field(result, PG_DIAG_TABLE_NAME));
 }
 
 /// What one flush of the pipeline brought.

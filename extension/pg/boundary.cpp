@@ -60,4 +60,13 @@ void fail(int sqlstate, const std::string& message, const std::string& detail, c
     throw std::bad_alloc();  // not reached: the call above always throws
 }
 
+void require_arguments(FunctionCallInfo fcinfo, int count) {
+    if (PG_NARGS() != count) {
+        fail(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the SQL function belongs to another version of pg_idempotency",
+             "The library takes " + std::to_string(count) + " arguments, the function has " +
+                 std::to_string(PG_NARGS()) + ".",
+             "ALTER EXTENSION pg_idempotency UPDATE;");
+    }
+}
+
 }  // namespace pg

@@ -159,10 +159,18 @@ auto guarded(Body body) {
     detail::raise(caught);
 }
 
+/// Refuses a call by SQL of another version, whose arguments would be read as what they are not.
+/// @throws ServerError
+void require_arguments(FunctionCallInfo fcinfo, int count);
+
 /// The whole of an entry point: `body` with the arguments of the call.
+/// @param arguments how many the SQL function has
 template <typename Body>
-Datum entry(FunctionCallInfo fcinfo, Body body) {
-    return guarded([&] { return body(fcinfo); });
+Datum entry(FunctionCallInfo fcinfo, int arguments, Body body) {
+    return guarded([&] {
+        require_arguments(fcinfo, arguments);
+        return body(fcinfo);
+    });
 }
 
 }  // namespace pg

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <exception>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "pg/boundary.hpp"
 
@@ -27,5 +31,34 @@ public:
 private:
     int exceptions_;
 };
+
+/// A parameter of first_value.
+struct Parameter {
+    Parameter(std::string_view string);
+    Parameter(const std::string& string) : Parameter(std::string_view(string)) {}
+    Parameter(const char* string) : Parameter(std::string_view(string)) {}
+    static Parameter time(TimestampTz time) noexcept { return {TIMESTAMPTZOID, TimestampTzGetDatum(time)}; }
+
+    Oid type;
+    Datum value;
+
+private:
+    Parameter(Oid type_given, Datum value_given) noexcept : type(type_given), value(value_given) {}
+};
+
+/// Runs one statement with at most four parameters.
+/// @return the first column of the first row; nothing when there is no row or it is NULL. It lives until the connection to SPI is closed
+/// @throws ServerError
+std::optional<Datum> first_value(const char* sql, std::initializer_list<Parameter> parameters);
+
+/// As first_value, for a column of type text.
+std::optional<std::string> first_text(const char* sql, std::initializer_list<Parameter> parameters);
+
+/// Runs one statement that takes no parameters, such as one that defines something. Names in it must be quoted.
+/// @throws ServerError
+void execute(const std::string& sql);
+
+/// A string as a literal of SQL.
+[[nodiscard]] std::string quoted_literal(const std::string& string);
 
 }  // namespace pg

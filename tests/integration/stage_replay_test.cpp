@@ -199,7 +199,7 @@ TEST_F(PerPrincipal, UnknownPrincipalIs401) {
     const Response response = send(request(new_key()), creating());
     EXPECT_EQ(response.status, 401);
     EXPECT_EQ(code(response), "unknown_principal");
-    EXPECT_EQ(runs, 0);
+    EXPECT_EQ(effects(), 0);
 }
 
 TEST_F(OneTimeSecret, NotStoredReplay409) {

@@ -127,6 +127,7 @@ inline publish(s, at) {
     :: else
     fi;
     row.id = written.id; row.completed = written.completed; row.created_at = written.created_at;
+    assert(row.id == 0 || row.completed);                     /* nobody leaves a key in progress */
     writer = NOBODY; written.id = 0; written.completed = false; written.created_at = 0
   :: else
   fi
@@ -191,9 +192,7 @@ serve:
 #ifdef OVERLAP
       effects_before[me] = effects;
 #endif
-#ifdef STATEMENT_SNAPSHOT
-      seen = row.id; waited = true
-#endif
+      seen = row.id           /* the snapshot of the statement that calls begin */
     }
 
     /* begin: claim.cpp */
@@ -210,14 +209,14 @@ serve:
       :: takes_lock(kind) && key_lock != NOBODY
       fi
     }
-#ifndef STATEMENT_SNAPSHOT
+#ifdef FIND_AFTER_TRY
     yield;
-    atomic { seen = row.id; waited = true }
+    seen = row.id;
 #endif
     yield;
     atomic {
       if
-      :: key_lock == NOBODY -> key_lock = me
+      :: key_lock == NOBODY -> key_lock = me; waited = true
       :: key_lock != NOBODY -> answer[me]!in_progress; goto wait_for_next   /* lock_timeout */
       fi
     }
@@ -520,5 +519,3 @@ init {
     run Faults()
   }
 }
-
-ltl every_client_is_answered { <> (answered == CLIENTS) }

@@ -1,5 +1,5 @@
 // The orders server as a process.
-// Called by the HTTP tests.
+// Called by the HTTP tests and the crash suite.
 #include "orders_fixture.hpp"
 
 #include <fcntl.h>
@@ -10,8 +10,9 @@
 #include <stdexcept>
 #include <utility>
 
-OrdersServer::OrdersServer(const std::string& conninfo, std::vector<std::string> options) {
-    std::vector<std::string> words{ORDERS_SERVER, "--conninfo", conninfo, "--listen", "127.0.0.1:0"};
+OrdersServer::OrdersServer(const std::string& conninfo, std::vector<std::string> options, int port) {
+    const std::string listen = "127.0.0.1:" + std::to_string(port);
+    std::vector<std::string> words{ORDERS_SERVER, "--conninfo", conninfo, "--listen", listen};
     words.insert(words.end(), options.begin(), options.end());
     if (through_pooler()) {
         words.emplace_back("--no-prepared-statements");

@@ -1,5 +1,5 @@
 // The real orders server as a process, on a database of its own, and an HTTP client for it.
-// Used by the HTTP tests.
+// Used by the HTTP tests and the crash suite.
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +10,18 @@
 #include "orders_client.hpp"
 #include "test_database.hpp"
 
-/// Started with --listen 127.0.0.1:0; killed at the end if it still runs.
+/// Killed at the end if it still runs.
 class OrdersServer {
 public:
-    explicit OrdersServer(const std::string& conninfo,
-                          std::vector<std::string> options = {"--demo", "--threads", "64"});
+    /// @param port 0 picks a free one
+    explicit OrdersServer(const std::string& conninfo, std::vector<std::string> options = {"--demo", "--threads", "64"},
+                          int port = 0);
     ~OrdersServer();
     OrdersServer(const OrdersServer&) = delete;
     OrdersServer& operator=(const OrdersServer&) = delete;
 
     [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    [[nodiscard]] int port() const noexcept { return port_; }
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
     /// Sends the signal. Does not wait.

@@ -7,12 +7,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace {
 
@@ -38,39 +39,54 @@ bool send_all(int socket, const char* bytes, std::size_t size) {
     return true;
 }
 
-/// Finds the ends of messages in a stream: a type byte (but for the client's first message) and a length that counts itself.
+/// Finds where messages begin in a stream: a type byte (but for the client's first message) and a length that counts itself.
 class Messages {
 public:
-    explicit Messages(bool first_is_untyped) : untyped_(first_is_untyped) {}
+    explicit Messages(bool first_is_untyped) : header_left_(first_is_untyped ? 4 : 5) {}
 
-    /// Takes a chunk; gives the sizes of the complete messages that can be forwarded now, and keeps the rest.
-    std::vector<std::string> take(const char* bytes, std::size_t size) {
-        buffer_.append(bytes, size);
-        std::vector<std::string> complete;
-        for (;;) {
-            const std::size_t header = untyped_ ? 4 : 5;
-            if (buffer_.size() < header) {
-                return complete;
+    /// Goes over a chunk of the stream.
+    /// @param begins is called with the place of each message that begins in it; false ends the walk
+    template <typename Begins>
+    void walk(const char* bytes, std::size_t size, Begins begins) {
+        for (std::size_t at = 0; at < size;) {
+            if (between_messages_) {
+                if (!begins(at)) {
+                    return;
+                }
+                between_messages_ = false;
             }
-            const auto* const length = reinterpret_cast<const unsigned char*>(buffer_.data()) + header - 4;
-            const std::size_t total =
-                header - 4 + (static_cast<std::size_t>(length[0]) << 24 | length[1] << 16 | length[2] << 8 | length[3]);
-            if (buffer_.size() < total) {
-                return complete;
+            if (header_left_ > 0) {
+                // The type byte falls out at the top of the length.
+                length_ = length_ << 8 | static_cast<unsigned char>(bytes[at++]);
+                if (--header_left_ == 0) {
+                    body_left_ = length_ - 4;
+                }
+            } else {
+                const std::size_t passed = std::min<std::size_t>(body_left_, size - at);
+                at += passed;
+                body_left_ -= static_cast<std::uint32_t>(passed);
             }
-            complete.push_back(buffer_.substr(0, total));
-            buffer_.erase(0, total);
-            untyped_ = false;
+            if (header_left_ == 0 && body_left_ == 0) {
+                header_left_ = 5;
+                between_messages_ = true;
+            }
         }
     }
 
-    /// Whole messages have gone by unread.
-    void pass_whole() { untyped_ = false; }
-
 private:
-    std::string buffer_;
-    bool untyped_;
+    int header_left_;
+    bool between_messages_ = true;
+    std::uint32_t length_ = 0;
+    std::uint32_t body_left_ = 0;
 };
+
+/// Takes one off what is left, unless nothing is. Connections of several threads share it.
+/// @return whether this was the last one
+bool take_last(std::atomic<int>& left) {
+    int now = left;
+    while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {}
+    return now == 1;
+}
 
 std::string host_of(const std::string& conninfo) {
     const std::size_t begin = conninfo.find("host=") + 5;
@@ -86,7 +102,7 @@ Proxy::Proxy(const std::string& conninfo) {
     }
     folder_ = name;
     const std::string host = host_of(conninfo);
-    server_socket_ = host + "/.s.PGSQL.5432";
+    lead_to(conninfo);
     conninfo_ = conninfo;
     conninfo_.replace(conninfo_.find(host), host.size(), name);
     listening_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -107,6 +123,16 @@ Proxy::~Proxy() {
     }
     close(listening_);
     std::filesystem::remove_all(folder_);
+}
+
+void Proxy::lead_to(const std::string& conninfo) {
+    const std::scoped_lock lock(mutex_);
+    server_socket_ = host_of(conninfo) + "/.s.PGSQL.5432";
+}
+
+std::string Proxy::server_socket() const {
+    const std::scoped_lock lock(mutex_);
+    return server_socket_;
 }
 
 void Proxy::cut_at(Direction direction, int message) {
@@ -132,7 +158,7 @@ void Proxy::accept_connections() {
 
 void Proxy::serve(int client) {
     const int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un address = address_of(server_socket_);
+    const sockaddr_un address = address_of(server_socket());
     if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         close(server);
         return;
@@ -146,20 +172,18 @@ void Proxy::serve(int client) {
         if (size <= 0) {
             return false;
         }
-        if (left == 0) {
-            messages.pass_whole();
-            return send_all(to, chunk.data(), static_cast<std::size_t>(size));
+        std::size_t kept = static_cast<std::size_t>(size);
+        bool cutting = false;
+        messages.walk(chunk.data(), kept, [&](std::size_t begin) {
+            cutting = take_last(left);
+            kept = cutting ? begin : kept;
+            return !cutting;
+        });
+        const bool sent = send_all(to, chunk.data(), kept);
+        if (cutting) {
+            cut_ = true;
         }
-        std::string whole;  // sent at once, as it came
-        for (const std::string& message : messages.take(chunk.data(), static_cast<std::size_t>(size))) {
-            if (left > 0 && --left == 0) {
-                cut_ = true;
-                send_all(to, whole.data(), whole.size());
-                return false;
-            }
-            whole += message;
-        }
-        return send_all(to, whole.data(), whole.size());
+        return sent && !cutting;
     };
     for (bool open = true; open && !ending_;) {
         std::array<pollfd, 2> ends{pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};

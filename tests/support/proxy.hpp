@@ -1,11 +1,12 @@
 // A proxy between libpq and the server: counts round trips, holds them up, and cuts a connection at a chosen message.
-// Used by the round trip and fault tests and by the benchmark of the stage.
+// Used by the round trip and fault tests, by the crash suite and by the benchmark of the stage.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -20,6 +21,10 @@ public:
 
     /// The same database through the proxy.
     [[nodiscard]] const std::string& conninfo() const noexcept { return conninfo_; }
+
+    /// New connections go to another server from now on.
+    /// @param conninfo of that server, with host=FOLDER of its socket
+    void lead_to(const std::string& conninfo);
 
     /// How often the client sent something and then waited for the server, since the last call.
     int round_trips() { return round_trips_.exchange(0); }
@@ -38,8 +43,10 @@ public:
 private:
     void accept_connections();
     void serve(int client);
+    [[nodiscard]] std::string server_socket() const;
 
     std::filesystem::path folder_;
+    mutable std::mutex mutex_;
     std::string server_socket_;
     std::string conninfo_;
     int listening_ = -1;

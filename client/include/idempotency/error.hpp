@@ -11,14 +11,16 @@ namespace idempotency {
 /// An error of the database, of the connection to it or of the shim itself.
 ///
 /// sqlstate() is the server's five characters whole; for a connection that could not be made, was lost or did not come in
-/// time it is of class 08. detail() and hint() are the server's, empty when it sent none.
+/// time it is of class 08. detail(), hint() and table(), the one whose constraint is violated, are the server's, empty when it sent none.
 class Error : public std::runtime_error {
 public:
-    Error(std::string sqlstate, const std::string& message, std::string detail = {}, std::string hint = {});
+    Error(std::string sqlstate, const std::string& message, std::string detail = {}, std::string hint = {},
+          std::string table = {});
 
     [[nodiscard]] const std::string& sqlstate() const noexcept { return sqlstate_; }
     [[nodiscard]] const std::string& detail() const noexcept { return detail_; }
     [[nodiscard]] const std::string& hint() const noexcept { return hint_; }
+    [[nodiscard]] const std::string& table() const noexcept { return table_; }
 
     /// A new attempt of the whole transaction may succeed: 40001, 40P01, 55P03, or a connection that was lost.
     [[nodiscard]] virtual bool retryable() const noexcept;
@@ -33,6 +35,7 @@ private:
     std::string sqlstate_;
     std::string detail_;
     std::string hint_;
+    std::string table_;
 };
 
 /// The connection was lost: in_doubt() when COMMIT had been sent, else retryable().

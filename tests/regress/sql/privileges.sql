@@ -26,6 +26,7 @@ INSERT INTO attempts (statement) VALUES
   ($$SELECT idempotency_fingerprint('POST', '/')$$),
   ($$SELECT idempotency_canonical_json('{}')$$),
   ($$CALL idempotency_cleanup()$$),
+  ($$CALL idempotency_maintain_partitions()$$),
   ($$SELECT idempotency_stats()$$),
   ($$SELECT idempotency_schedule_cleanup()$$),
   ($$SELECT idempotency_unschedule_cleanup()$$),
