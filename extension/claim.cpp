@@ -58,12 +58,11 @@ void check_time_of(const NewKey& key) {
 
 /// Claims the key whose lock this transaction holds.
 /// @return the row that is there, or nothing when the key is started
-std::optional<StoredKey> start(const Store& store, const NewKey& key, const Overlap& overlap) {
+std::optional<StoredKey> start(const Store& store, const NewKey& key) {
     const bool by_lock = settings::claim == static_cast<int>(settings::Claim::lock);
-    std::optional<StoredKey> row =
-        by_lock ? store.find(key.principal_id, key.key) : store.insert_or_find(key, nullptr, overlap);
-    if (by_lock && row && !overlap.covers(*row) && row->expires_at <= key.created_at) {
-        row.reset();  // expired: complete replaces it
+    std::optional<StoredKey> row = by_lock ? store.find(key.principal_id, key.key) : store.insert_or_find(key, nullptr);
+    if (by_lock && row && store.counts_as_absent(*row, key)) {
+        row.reset();  // complete replaces it
     }
     if (!row) {
         check_time_of(key);
@@ -79,18 +78,10 @@ Claim claim(Oid function, const NewKey& key) {
     const KeyLock lock(key.principal_id, key.key);
     const pg::Spi spi;
     const Store store(function);
-    Overlap overlap;
-    if (lock.try_acquire() == KeyLock::Acquired::no) {
-        // In the caller's snapshot, which is older than the try: a request that committed since was still running then.
-        if (const auto row = store.find(key.principal_id, key.key, Store::Sees::callers_snapshot)) {
-            overlap.created_at_before = row->created_at;
-        }
-        if (!lock.wait()) {
-            return {"in_progress", {}, std::nullopt};
-        }
-        overlap.waited = true;
+    if (lock.try_acquire() == KeyLock::Acquired::no && !lock.wait()) {
+        return {"in_progress", {}, std::nullopt};
     }
-    const std::optional<StoredKey> row = start(store, key, overlap);
+    const std::optional<StoredKey> row = start(store, key);
     if (!row) {
         return {"started", {}, key.expires_at};
     }

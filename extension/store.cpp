@@ -330,9 +330,12 @@ void remove_expired(const NewKey& key) {
 
 Store::Store(Oid function) { remember_schema(function); }
 
-std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key, Sees sees) const {
+namespace {
+
+/// @param in_callers_snapshot what was committed when the calling statement began, else what is committed now
+std::optional<StoredKey> find_row(const Uuid& principal_id, const Uuid& key, bool in_callers_snapshot) {
     const std::array values{pg::uuid_datum(principal_id), pg::uuid_datum(key)};
-    if (run(find_statement, values, nullptr, sees == Sees::callers_snapshot) == 0) {
+    if (run(find_statement, values, nullptr, in_callers_snapshot) == 0) {
         return std::nullopt;
     }
     StoredKey found;
@@ -355,14 +358,27 @@ std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key, 
     return found;
 }
 
-std::optional<StoredKey> Store::insert_or_find(const NewKey& key, const StoredAnswer* answer,
-                                               const Overlap& overlap) const {
+}  // namespace
+
+std::optional<StoredKey> Store::find(const Uuid& principal_id, const Uuid& key) const {
+    return find_row(principal_id, key, false);
+}
+
+bool Store::counts_as_absent(const StoredKey& row, const NewKey& key) const {
+    if (row.expires_at > key.created_at) {
+        return false;
+    }
+    const std::optional<StoredKey> before = find_row(key.principal_id, key.key, true);
+    return before && before->created_at == row.created_at;
+}
+
+std::optional<StoredKey> Store::insert_or_find(const NewKey& key, const StoredAnswer* answer) const {
     for (int tries = 0; tries < insert_tries_max; ++tries) {
         if (answer == nullptr ? insert(key) : insert_completed(key, *answer)) {
             return std::nullopt;
         }
         if (const std::optional<StoredKey> row = find(key.principal_id, key.key)) {
-            if (overlap.covers(*row) || row->expires_at > key.created_at) {
+            if (!counts_as_absent(*row, key)) {
                 return row;
             }
             remove_expired(key);

@@ -38,15 +38,6 @@ struct StoredKey {
     TimestampTz expires_at = 0;
 };
 
-/// Tells rows that were written while we waited for the key's lock from older ones. Their request ran at the same time as ours, so they never
-/// count as expired: running ours as well would be a second effect, however short the ttl.
-struct Overlap {
-    bool waited = false;
-    std::optional<TimestampTz> created_at_before;  ///< of the row that was there before the wait, if any
-
-    [[nodiscard]] bool covers(const StoredKey& row) const { return waited && row.created_at != created_at_before; }
-};
-
 /// Which of the expired rows a batch of the cleanup takes.
 struct BatchRange {
     std::int64_t limit = 0;
@@ -92,21 +83,18 @@ public:
     /// @param function the OID of any function of the extension: its schema is where the table is
     explicit Store(Oid function);
 
-    /// Inserts a row for the key, or finds the one that is there. An expired row counts as absent and is replaced.
-    /// @param answer  null for a key in progress, else the row is completed at once
-    /// @param overlap what was seen before a wait for the key's lock
+    /// Inserts a row for the key, or finds the one that is there. A row that counts as absent is replaced.
+    /// @param answer null for a key in progress, else the row is completed at once
     /// @return nothing when the row was inserted, else the row that is there
     /// @throws pg::ServerError IK001 when the wait for another writer's row ended with lock_timeout; a 55P03 from the foreign
     ///         key or from a trigger stays 55P03
-    [[nodiscard]] std::optional<StoredKey> insert_or_find(const NewKey& key, const StoredAnswer* answer,
-                                                          const Overlap& overlap = {}) const;
+    [[nodiscard]] std::optional<StoredKey> insert_or_find(const NewKey& key, const StoredAnswer* answer) const;
 
-    /// Which rows find sees.
-    enum class Sees { newest, callers_snapshot };
+    [[nodiscard]] std::optional<StoredKey> find(const Uuid& principal_id, const Uuid& key) const;
 
-    /// @param sees newest: what is committed now; callers_snapshot: what was when the calling statement began
-    [[nodiscard]] std::optional<StoredKey> find(const Uuid& principal_id, const Uuid& key,
-                                                Sees sees = Sees::newest) const;
+    /// Whether a row that was found counts as absent: it has expired, and was there when the calling statement began. A row that came
+    /// since is the answer of a request that ran at the same time: running this one as well would be a second effect, however short the ttl.
+    [[nodiscard]] bool counts_as_absent(const StoredKey& row, const NewKey& key) const;
 
     /// Completes a key in progress.
     /// @return the answer as stored, or nothing when no such key is in progress
