@@ -172,14 +172,14 @@ inline insert(me, as_completed, at) {
 proctype Session(byte me) {
   byte kind, at, seen, target;
   mtype what;
-  bool inserted, waited, found, found_completed;
+  bool inserted, since, found, found_completed;
 end_without_connection:
   server_end[me];
   {
     what = 0;
 serve:
     atomic {
-      kind = 0; at = 0; seen = 0; waited = false; inserted = false; found = false; found_completed = false; claimed_at[me] = 0; effects_before[me] = 0;
+      kind = 0; at = 0; seen = 0; since = false; inserted = false; found = false; found_completed = false; claimed_at[me] = 0; effects_before[me] = 0;
       if
       :: sent[me]?what,kind
       :: !client_end[me] && empty(sent[me]) -> goto disconnected
@@ -192,7 +192,9 @@ serve:
 #ifdef OVERLAP
       effects_before[me] = effects;
 #endif
-      seen = row.id           /* the snapshot of the statement that calls begin */
+#ifndef FIND_AFTER_TRY
+      seen = row.id; since = true           /* the snapshot of the statement that calls begin */
+#endif
     }
 
     /* begin: claim.cpp */
@@ -216,7 +218,7 @@ serve:
     yield;
     atomic {
       if
-      :: key_lock == NOBODY -> key_lock = me; waited = true
+      :: key_lock == NOBODY -> key_lock = me; since = true
       :: key_lock != NOBODY -> answer[me]!in_progress; goto wait_for_next   /* lock_timeout */
       fi
     }
@@ -238,7 +240,7 @@ locked:
     atomic {
       found = row.id != 0; found_completed = row.completed;
       if
-      :: found && (!expired(row, at) || (waited && row.id != seen)) ->
+      :: found && (!expired(row, at) || (since && row.id != seen)) ->
         assert(!found_completed || row.id == first_answer);       /* a replay is the first answer */
         roll_back(me);
         if
@@ -247,7 +249,7 @@ locked:
         fi;
         goto wait_for_next
       :: !found && kind != LOCK -> goto locked
-      :: kind == LOCK && (!found || (expired(row, at) && !(waited && row.id != seen))) ->
+      :: kind == LOCK && (!found || (expired(row, at) && !(since && row.id != seen))) ->
         claimed_at[me] = now; goto started_key
       :: else -> target = row.id
       fi
@@ -270,7 +272,7 @@ started_key:
       :: !client_end[me] && empty(sent[me]) -> roll_back(me); goto disconnected
       fi;
       if
-      :: what == save_final -> roll_back(me); at = now; seen = 0; waited = false; goto save
+      :: what == save_final -> roll_back(me); at = now; seen = 0; since = false; goto save
       :: else
       fi
     }
@@ -360,7 +362,7 @@ disconnected: skip
     :: else
     fi;
     killed[me] = false; server_end[me] = false;
-    what = 0; kind = 0; at = 0; seen = 0; target = 0; waited = false; inserted = false; found = false; found_completed = false;
+    what = 0; kind = 0; at = 0; seen = 0; target = 0; since = false; inserted = false; found = false; found_completed = false;
     claimed_at[me] = 0; effects_before[me] = 0;
     goto end_without_connection
   }
