@@ -38,7 +38,7 @@ demo: deps build ## play the whole story against a throw-away server (KEEP=1 lea
 	@client/examples/demo
 
 check: deps build ## build and run every test; nothing is installed into the system
-	@tests/support/deps pgbouncer
+	@tests/support/deps pgbouncer spin
 	@tests/run
 
 check-crash: TARGET = crash_tests
