@@ -100,7 +100,7 @@ Partitions partitions_of(const std::string& table) {
 
 void require_owner(const std::string& table) {
     const auto owner = pg::first_text(
-        "SELECT pg_catalog.pg_get_userbyid(relowner)::text FROM pg_catalog.pg_class"
+        "SELECT pg_catalog.pg_get_userbyid(relowner)::pg_catalog.text FROM pg_catalog.pg_class"
         " WHERE oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1)"
         " AND NOT pg_catalog.pg_has_role(relowner, 'USAGE')",
         {table});
@@ -196,10 +196,12 @@ bool make_next(Oid function, const std::string& table, TimestampTz now, Work& wo
     return made;
 }
 
-/// A step of the procedure: alone, and committed.
+/// A step of the procedure: alone, and committed. Each of its statements sees what is committed by then, whatever the session's isolation level:
+/// with the snapshot of a first statement, a key that came while the step waited for the table would be dropped unseen.
 template <typename Body>
 auto step(Body body) {
     pg::check_for_interrupts();
+    XactIsoLevel = XACT_READ_COMMITTED;
     maintenance::wait_for_turn();
     const auto result = body();
     maintenance::commit();
@@ -228,6 +230,7 @@ Datum maintain_partitions(FunctionCallInfo fcinfo) {
                  "Apply the migration partitioned/00003_partitioned_keys.sql to convert it.");
     }
     require_owner(table);
+    maintenance::commit();  // the steps begin without a snapshot
 
     const TimestampTz now = GetCurrentTimestamp();
     Work work;
