@@ -1,7 +1,6 @@
 // maintain_partitions: makes partitions of the key table ahead of time, and drops those whose keys have all expired.
 // Called by the entry point idempotency_maintain_partitions, by hand or from pg_cron.
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <string>
 #include <vector>
