@@ -1,13 +1,13 @@
 -- The operations of the orders API as functions: a request in, an answer out. They know nothing of keys.
 -- Applied after orders_server/schema.sql, for the servers in python and node, which call perform inside the transaction of the request.
 
-CREATE TYPE answer AS (status integer, body jsonb, resource_id uuid, one_time_secret boolean);
+CREATE TYPE answer AS (status integer, body jsonb, resource_id uuid, one_time_secret boolean, headers jsonb);
 
 -- Headers have lower-case names. The document is RFC 9457's.
 CREATE FUNCTION problem(headers jsonb, status integer, code text, detail text, errors jsonb DEFAULT NULL) RETURNS answer
 LANGUAGE sql STABLE AS $$
   SELECT (status, jsonb_strip_nulls(jsonb_build_object('type', 'about:blank', 'title', initcap(replace(code, '_', ' ')), 'status', status,
-    'detail', detail, 'code', code, 'errors', errors, 'correlation_id', headers->>'correlation-id')), NULL, false)::answer
+    'detail', detail, 'code', code, 'errors', errors, 'correlation_id', headers->>'correlation-id')), NULL, false, '{}')::answer
 $$;
 
 CREATE FUNCTION invalid(headers jsonb, pointers text[], detail text) RETURNS answer
@@ -63,7 +63,7 @@ END $$;
 
 CREATE FUNCTION order_answer(status integer, made orders) RETURNS answer
 LANGUAGE sql STABLE AS $$
-  SELECT (status, jsonb_build_object('id', made.id, 'version', made.version, 'sku', made.sku, 'quantity', made.quantity), made.id, false)::answer
+  SELECT (status, jsonb_build_object('id', made.id, 'version', made.version, 'sku', made.sku, 'quantity', made.quantity), made.id, false, '{}')::answer
 $$;
 
 -- What the header Demo-Behaviour asks for, after the effect; no status when it asks for nothing more.
@@ -78,7 +78,7 @@ BEGIN
   ELSIF name = 'status' AND value ~ '^[45]\d\d$' THEN
     RETURN problem(headers, value::integer, 'demo_status', 'Demo-Behaviour asked for this status.');
   ELSIF name = 'status' AND value ~ '^[23]\d\d$' THEN
-    RETURN (value::integer, NULL, NULL, false)::answer;
+    RETURN (value::integer, NULL, NULL, false, '{}')::answer;
   ELSIF name = 'error' AND (value IN ('40001', '40P01', '55P03') OR value = 'once' AND attempt = 1) THEN
     RAISE EXCEPTION 'demo' USING ERRCODE = replace(value, 'once', '40001');
   ELSIF name <> '' AND name || '=' || value <> 'error=once' THEN
@@ -134,12 +134,12 @@ CREATE FUNCTION delete_order(caller uuid, order_id text, headers jsonb, body byt
 LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM orders WHERE id::text = lower(order_id) AND principal_id = caller;
-  RETURN CASE WHEN FOUND THEN (204, NULL, NULL, false)::answer ELSE problem(headers, 404, 'not_found', 'There is no such order of yours.') END;
+  RETURN CASE WHEN FOUND THEN (204, NULL, NULL, false, '{}')::answer ELSE problem(headers, 404, 'not_found', 'There is no such order of yours.') END;
 END $$;
 
 CREATE FUNCTION list_orders(caller uuid, order_id text, headers jsonb, body bytea, attempt integer) RETURNS answer
 LANGUAGE sql STABLE AS $$
-  SELECT (200, jsonb_build_object('orders', coalesce(jsonb_agg((order_answer(200, one)).body ORDER BY created_at, id), '[]')), NULL, false)::answer
+  SELECT (200, jsonb_build_object('orders', coalesce(jsonb_agg((order_answer(200, one)).body ORDER BY created_at, id), '[]')), NULL, false, '{}')::answer
   FROM orders AS one WHERE principal_id = caller
 $$;
 
@@ -150,7 +150,7 @@ DECLARE
   made tokens;
 BEGIN
   INSERT INTO tokens (principal_id, secret_sha256) VALUES (caller, sha256(secret::bytea)) RETURNING * INTO made;
-  RETURN (201, jsonb_build_object('id', made.id, 'secret', secret), made.id, true)::answer;
+  RETURN (201, jsonb_build_object('id', made.id, 'secret', secret), made.id, true, '{}')::answer;
 END $$;
 
 CREATE FUNCTION create_note(caller uuid, order_id text, headers jsonb, body bytea, attempt integer) RETURNS answer
@@ -165,33 +165,42 @@ BEGIN
     RETURN invalid(headers, '{#/text}', 'Must be a text.');
   END IF;
   INSERT INTO notes (principal_id, text) VALUES (caller, object.document->>'text') RETURNING * INTO made;
-  RETURN (201, jsonb_build_object('id', made.id, 'text', made.text), made.id, false)::answer;
+  RETURN (201, jsonb_build_object('id', made.id, 'text', made.text), made.id, false, '{}')::answer;
 END $$;
 
--- What to perform, and for whom; or why not: a principal that nobody knows, a path or a method without an operation.
-CREATE FUNCTION route(headers jsonb, method text, path text, OUT caller uuid, OUT function text, OUT action text, OUT refusal answer, OUT allow text)
+-- What to perform, and for whom. Who is not known, or asks for what there is not, is refused; that has no action, so no key counts.
+CREATE FUNCTION route(headers jsonb, method text, path text, OUT caller uuid, OUT function text, OUT action text)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  SELECT max(o.function) FILTER (WHERE route.method = ANY (o.methods)), max(o.action) FILTER (WHERE route.method = ANY (o.methods)),
-    string_agg(array_to_string(o.methods, ', '), ', ')
-  INTO function, action, allow
-  FROM (VALUES
-    ('^/(health|metrics)$', '{GET, HEAD}'::text[], NULL, NULL),
-    ('^/api/v1/orders$', '{GET, HEAD}', 'list_orders', NULL),
-    ('^/api/v1/orders$', '{POST}', 'create_order', 'orders.create'),
-    ('^/api/v1/orders/[^/]+$', '{PUT}', 'replace_order', 'orders.replace'),
-    ('^/api/v1/orders/[^/]+$', '{DELETE}', 'delete_order', 'orders.delete'),
-    ('^/api/v1/tokens$', '{POST}', 'create_token', 'tokens.create'),
-    ('^/api/v1/notes$', '{POST}', 'create_note', NULL)) AS o (path, methods, function, action)
-  WHERE route.path ~ o.path;
   SELECT id INTO caller FROM principals WHERE id::text = lower(substring(headers->>'authorization' FROM '(?i)^bearer +(\S+)$'));
+  SELECT o.function, o.action INTO function, action FROM operations AS o
+  WHERE caller IS NOT NULL AND route.path ~ o.path AND route.method = ANY (o.methods);
+  function := coalesce(function, 'refuse');
+END $$;
+
+CREATE TABLE operations (path text, methods text[], function text, action text);
+INSERT INTO operations VALUES
+  ('^/(health|metrics)$', '{GET,HEAD}', 'refuse', NULL),
+  ('^/api/v1/orders$', '{GET,HEAD}', 'list_orders', NULL),
+  ('^/api/v1/orders$', '{POST}', 'create_order', 'orders.create'),
+  ('^/api/v1/orders/[^/]+$', '{PUT}', 'replace_order', 'orders.replace'),
+  ('^/api/v1/orders/[^/]+$', '{DELETE}', 'delete_order', 'orders.delete'),
+  ('^/api/v1/tokens$', '{POST}', 'create_token', 'tokens.create'),
+  ('^/api/v1/notes$', '{POST}', 'create_note', NULL);
+
+CREATE FUNCTION refuse(caller uuid, path text, headers jsonb) RETURNS answer
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  allow text := (SELECT string_agg(array_to_string(methods, ', '), ', ') FROM operations AS o WHERE refuse.path ~ o.path);
+  refusal answer := problem(headers, 405, 'method_not_allowed', 'This path has no such method.');
+BEGIN
   IF caller IS NULL THEN
-    refusal := problem(headers, 401, 'unauthorized', 'Send Authorization: Bearer with the id of a principal.');
-  ELSIF function IS NULL AND allow IS NULL THEN
-    refusal := problem(headers, 404, 'not_found', 'There is nothing at this path.');
-  ELSIF function IS NULL THEN
-    refusal := problem(headers, 405, 'method_not_allowed', 'This path has no such method.');
+    RETURN problem(headers, 401, 'unauthorized', 'Send Authorization: Bearer with the id of a principal.');
+  ELSIF allow IS NULL THEN
+    RETURN problem(headers, 404, 'not_found', 'There is nothing at this path.');
   END IF;
+  refusal.headers := jsonb_build_object('Allow', allow);
+  RETURN refusal;
 END $$;
 
 CREATE FUNCTION perform(function text, caller uuid, path text, headers jsonb, body bytea, attempt integer) RETURNS answer
@@ -199,6 +208,9 @@ LANGUAGE plpgsql AS $$
 DECLARE
   answer answer;
 BEGIN
+  IF function = 'refuse' THEN
+    RETURN refuse(caller, path, headers);
+  END IF;
   EXECUTE format('SELECT * FROM %I($1, $2, $3, $4, $5)', function) INTO answer
     USING caller, substring(path FROM '[^/]*$'), headers, body, attempt;
   RETURN answer;
