@@ -17,7 +17,9 @@ const REFUSED = { reuse: [422, 'idempotency_key_reuse'], IK006: [422, 'idempoten
   22023: [400, 'validation_failed', 'invalid_format'], IK007: [400, 'validation_failed', 'invalid_time'] };
 const REPLAY = { 'Idempotent-Replay': 'true', 'Cache-Control': 'no-store' };
 const pool = new pg.Pool({ max: 32, options: '-c lock_timeout=5s' });
-pool.on('error', (error) => console.error(error.message)); // of an idle connection; the pool makes another
+// A lost connection is an event as well, which would end the process: of an idle one the pool's, of one in use the client's.
+const lose = (error) => console.error(error.message);
+pool.on('error', lose).on('connect', (client) => client.on('error', lose));
 
 function problem(status, code, invalid, reason) {
   const errors = invalid && [{ pointer: '#header/Idempotency-Key', code: invalid, detail: 'Send one UUID of version 7.' }];
@@ -36,12 +38,11 @@ async function attempt(one, request, number) {
     if (outcome !== 'started') return problem(...REFUSED[outcome]);
     request.started = number;
   }
-  const answer = await one(PERFORM, [name, caller, path, headers, body, number]);
-  const { status, secret, resource } = answer;
+  const { status, secret, resource, ...answer } = await one(PERFORM, [name, caller, path, headers, body, number]);
   if (status >= 300) await one('ROLLBACK AND CHAIN'); // effect and key; a final error is then stored by itself
   const store = key && action && (status < 300 ? () => one(COMPLETE, [caller, key, status, secret ? null : answer.body, resource])
     : [400, 403, 404, 409, 410, 412, 413, 415, 422].includes(status) && (() => one(SAVE_FINAL, [caller, key, action, method, path, body, status, answer.body])));
-  return { ...answer, body: (store && (await store()).stored) || answer.body };
+  return { ...answer, status, body: (store && (await store()).stored) || answer.body };
 }
 
 async function serve(request) {
