@@ -38,7 +38,8 @@ demo: deps build ## play the whole story against a throw-away server (KEEP=1 lea
 	@client/examples/demo
 
 check: deps build ## build and run every test; nothing is installed into the system
-	@tests/support/deps pgbouncer spin
+	@tests/support/deps pgbouncer spin python3-psycopg python3-psycopg-pool python3-flask gunicorn php-cli php-pgsql
+	@command -v npm >/dev/null || tests/support/deps nodejs npm
 	@tests/run
 
 check-crash: TARGET = crash_tests
