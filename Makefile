@@ -35,7 +35,7 @@ install: build ## install the extension, and the library under PREFIX; DESTDIR i
 
 all: build # what PGXN's client asks for
 
-deb: deps ## build the Debian packages, for each server of this release, into $(BUILD)/deb
+deb: deps ## build the Debian packages, for each server of this release, into build/deb
 	@tests/support/deps debhelper dpkg-dev postgresql-server-dev-all
 	@debian/build $(BUILD)/deb
 
