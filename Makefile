@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: all help deps build deb install demo check check-citus check-crash check-matrix check-packages check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -33,6 +33,12 @@ install: build ## install the extension, and the library under PREFIX; DESTDIR i
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) DESTDIR=$(DESTDIR) install
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
 
+all: build # what PGXN's client asks for
+
+deb: deps ## build the Debian packages, for each server of this release, into build/deb
+	@tests/support/deps debhelper dpkg-dev postgresql-server-dev-all
+	@debian/build $(BUILD)/deb
+
 demo: TARGET = orders_server
 demo: deps build ## play the whole story against a throw-away server (KEEP=1 leaves it running)
 	@client/examples/demo
@@ -51,6 +57,9 @@ check-matrix: ## run make check on newer Debian releases with newer servers (roo
 
 check-citus: build ## run SQL and HTTP tests on a Citus cluster: CITUS="host=... dbname=..." of an empty database on its coordinator
 	@tests/citus "$(CITUS)"
+
+check-packages: ## install the Debian packages into a chroot, play the story there, remove them (root; some minutes)
+	@tests/packages
 
 check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that holds both (root; some minutes)
 	@tests/matrix upgrade

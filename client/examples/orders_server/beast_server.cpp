@@ -23,7 +23,7 @@
 #include <optional>
 #include <thread>
 
-#include "beast.hpp"
+#include "idempotency/adapters/beast.hpp"
 #include "orders.hpp"
 #include "server.hpp"
 

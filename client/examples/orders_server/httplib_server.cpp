@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "httplib.hpp"
+#include "idempotency/adapters/httplib.hpp"
 #include "orders.hpp"
 #include "server.hpp"
 

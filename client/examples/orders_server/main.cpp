@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "idempotency/problem.hpp"
-#include "prometheus.hpp"
+#include "idempotency/adapters/prometheus.hpp"
 #include "server.hpp"
 
 namespace {
