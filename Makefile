@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: help deps build install demo analyze check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -53,6 +53,10 @@ check-citus: build ## run SQL and HTTP tests on a Citus cluster: CITUS="host=...
 
 check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that holds both (root; some minutes)
 	@tests/matrix upgrade
+
+analyze: deps ## look through the product's sources with clang-tidy and cppcheck (some minutes)
+	@tests/support/deps clang-tidy cppcheck
+	@tests/analyze
 
 check-sanitizers: deps ## run the tests under the address, undefined behaviour and thread sanitizers
 	@tests/support/deps pgbouncer

@@ -113,7 +113,7 @@ int serve(const Options& options) {
     const auto metrics = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
     const orders::Service service{stage, authenticate_by(unit_of_work), orders::Routes(options.demo), metrics,
                                   options.threads};
-    orders::Serve& serve_it = options.http == "beast" ? orders::serve_with_beast : orders::serve_with_httplib;
+    auto* const serve_it = options.http == "beast" ? orders::serve_with_beast : orders::serve_with_httplib;
     serve_it(service, host, port,
              [&host = host](int bound) { std::cout << "listening on http://" << host << ':' << bound << std::endl; });
     return 0;
