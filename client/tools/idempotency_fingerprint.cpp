@@ -143,5 +143,6 @@ int main(int argc, char** argv) try {
     }
     return run(arguments);
 } catch (const std::exception& error) {
-    return refuse(error.what());
+    std::cerr << "idempotency-fingerprint: " << error.what() << "\n";
+    return exit_refused;
 }

@@ -2,7 +2,7 @@
 // Started by people, by the demo and by the HTTP tests.
 #include <CLI/CLI.hpp>
 #include <prometheus/text_serializer.h>
-#include <signal.h>
+#include <csignal>
 #include <strings.h>
 
 #include <chrono>
@@ -121,7 +121,7 @@ int serve(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     Options options;
     CLI::App app("The orders server: an example of idempotent writes on PostgreSQL.", "orders_server");
     app.add_option("--conninfo", options.conninfo, "libpq connection string; '' uses libpq's environment variables")
@@ -144,10 +144,8 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    try {
-        return serve(options);
-    } catch (const std::exception& error) {
-        std::cerr << "orders_server: " << error.what() << '\n';
-        return 1;
-    }
+    return serve(options);
+} catch (const std::exception& error) {
+    std::cerr << "orders_server: " << error.what() << '\n';
+    return 1;
 }

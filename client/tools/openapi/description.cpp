@@ -249,6 +249,7 @@ Node Description::followed(const Node& node, const YAML::Node& raw) {
         if (!file_part.empty()) {
             file = (std::filesystem::path(file).parent_path() / file_part).lexically_normal().string();
             if (!std::filesystem::exists(file)) {
+                // NOLINTNEXTLINE(performance-inefficient-string-concatenation): the loop ends here
                 throw Unusable(place, "the reference " + text + " leads to " + file + ", which is not there");
             }
         }

@@ -68,6 +68,7 @@ public:
     explicit Description(std::string file);
     Description(const Description&) = delete;
     Description& operator=(const Description&) = delete;
+    ~Description() = default;
 
     [[nodiscard]] Node root() { return root_of(file_); }
 
