@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo analyze check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: help deps build install demo analyze coverage check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -57,6 +57,10 @@ check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that hold
 analyze: deps ## look through the product's sources with clang-tidy and cppcheck (some minutes)
 	@tests/support/deps clang-tidy cppcheck
 	@tests/analyze
+
+coverage: deps ## measure which lines the tests reach (some minutes); under 90 percent fails
+	@tests/support/deps gcovr
+	@tests/coverage
 
 check-sanitizers: deps ## run the tests under the address, undefined behaviour and thread sanitizers
 	@tests/support/deps pgbouncer
