@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build deb install demo check check-citus check-crash check-matrix check-packages check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: all help deps build deb install demo analyze check check-citus check-crash check-matrix check-packages check-sanitizers check-upgrade coverage installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -63,6 +63,14 @@ check-packages: ## install the Debian packages into a chroot, play the story the
 
 check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that holds both (root; some minutes)
 	@tests/matrix upgrade
+
+analyze: deps ## look through the product's sources with clang-tidy and cppcheck (some minutes)
+	@tests/support/deps clang-tidy cppcheck
+	@tests/analyze
+
+coverage: deps ## measure which lines the tests reach (some minutes); under 90 percent fails
+	@tests/support/deps gcovr
+	@tests/coverage
 
 check-sanitizers: deps ## run the tests under the address, undefined behaviour and thread sanitizers
 	@tests/support/deps pgbouncer

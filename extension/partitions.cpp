@@ -142,8 +142,8 @@ std::string name_from(Milliseconds time) {
     const std::time_t seconds = time / 1000;
     std::tm utc{};
     gmtime_r(&seconds, &utc);
-    char name[64];
-    std::strftime(name, sizeof name, "idempotency_keys_%Y%m%d%H%M%S", &utc);
+    std::string name(64, '\0');
+    name.resize(std::strftime(name.data(), name.size(), "idempotency_keys_%Y%m%d%H%M%S", &utc));
     return name;
 }
 
@@ -202,7 +202,7 @@ auto step(Body body) {
     pg::check_for_interrupts();
     XactIsoLevel = XACT_READ_COMMITTED;
     maintenance::wait_for_turn();
-    const auto result = body();
+    auto result = body();
     maintenance::commit();
     return result;
 }

@@ -249,6 +249,7 @@ std::uint64_t run(Statement statement, std::span<const Datum> values, const char
             ErrorContextCallback note{error_context_stack, TriggerDepth::note, &depth};
             error_context_stack = &note;
             const int code = SPI_execute_plan(plan, const_cast<Datum*>(values.data()), nulls, in_callers_snapshot, 0);
+            error_context_stack = note.previous;
             if (code < 0) {
                 elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(code));
             }
