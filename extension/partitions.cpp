@@ -71,14 +71,14 @@ Partitions partitions_of(const std::string& table) {
     const std::uint64_t rows = pg::call([&] {
         Datum values[] = {name};
         Oid types[] = {TEXTOID};
-        SPI_execute_with_args(
+        pg::require_success(SPI_execute_with_args(
             "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), pg_catalog.pg_get_expr(c.relpartbound, c.oid)"
             " FROM pg_catalog.pg_inherits AS i"
             " JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid"
             " JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
             " WHERE i.inhparent OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1)"
             " ORDER BY 1",
-            1, types, values, nullptr, false, 0);
+            1, types, values, nullptr, false, 0));
         return SPI_processed;
     });
     Partitions partitions;

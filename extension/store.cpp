@@ -167,9 +167,7 @@ SPIPlanPtr plan_of(Statement statement) {
             if (plan == nullptr) {
                 elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
             }
-            if (const int code = SPI_keepplan(plan); code < 0) {
-                elog(ERROR, "SPI_keepplan failed: %s", SPI_result_code_string(code));
-            }
+            pg::require_success(SPI_keepplan(plan));
             kept_plans[statement] = plan;
         });
     }

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t block_size = 64;  // of SHA-256, for HMAC (RFC 2104)
 
-/// Looked up once: the look-up costs more than hashing a short body.
+/// Looked up once: the look-up costs more than hashing a short body. When that failed, each use looks it up again.
 const EVP_MD* sha256() noexcept {
-    static EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-    return algorithm;
+    static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+    return algorithm != nullptr ? algorithm : EVP_sha256();
 }
 
 struct FreeDigest {
