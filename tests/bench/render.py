@@ -13,7 +13,8 @@ def short(number):
 
 
 def with_spread(value, form=short):
-    return f"{form(value['median'])} ({form(value['p25'])} to {form(value['p75'])})"
+    median, low, high = (form(value[part]) for part in ("median", "p25", "p75"))
+    return median if low == high else f"{median} ({low} to {high})"
 
 
 def ratio(record):
