@@ -44,7 +44,7 @@ demo: deps build ## play the whole story against a throw-away server (KEEP=1 lea
 	@client/examples/demo
 
 check: deps build ## build and run every test; nothing is installed into the system
-	@tests/support/deps pgbouncer spin python3-psycopg python3-psycopg-pool python3-flask gunicorn php-cli php-pgsql
+	@tests/support/deps gnuplot-nox gunicorn pgbouncer php-cli php-pgsql python3-flask python3-psycopg python3-psycopg-pool spin
 	@command -v npm >/dev/null || tests/support/deps nodejs npm
 	@tests/run
 
@@ -79,11 +79,11 @@ check-sanitizers: deps ## run the tests under the address, undefined behaviour a
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck
 
-bench: deps ## measure side by side, as ratios
-	@tests/support/deps libsimdjson-dev
+bench: deps ## measure side by side, as ratios, and write docs/benchmarks (BENCH="keyed_write cleanup" chooses)
+	@tests/support/deps gnuplot-nox libsimdjson-dev
 	@command -v npm >/dev/null || tests/support/deps nodejs npm
 	@$(MAKE) --no-print-directory build
-	@tests/bench/run
+	@tests/bench/run $(BENCH)
 
 docs: ## check the documentation
 	@tests/docs
