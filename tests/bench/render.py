@@ -120,6 +120,7 @@ set yrange [0:*]
 set arrow from graph 0, first 1 to graph 1, first 1 nohead linecolor "#808080" dashtype 2
 plot {bars}
 """)
+    file.write_text(re.sub(r"[ \t]+$", "", file.read_text(), flags=re.MULTILINE))
 
 
 def render(results, folder):
