@@ -67,14 +67,12 @@ std::int64_t Uuid::unix_milliseconds() const noexcept {
 
 std::string Uuid::to_string() const {
     constexpr std::string_view hex = "0123456789abcdef";
-    std::string text;
-    text.reserve(text_size);
+    std::string text(text_size, '-');
+    std::size_t at = 0;
     for (const std::uint8_t byte : bytes) {
-        if (is_hyphen_position(text.size())) {
-            text += '-';
-        }
-        text += hex[byte >> 4];
-        text += hex[byte & 0x0F];
+        at += is_hyphen_position(at) ? 1 : 0;
+        text[at++] = hex[byte >> 4];
+        text[at++] = hex[byte & 0x0F];
     }
     return text;
 }

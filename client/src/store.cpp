@@ -28,10 +28,12 @@ std::string quoted_identifier(std::string_view name) {
 /// Bytes in the text form of bytea.
 std::string hex(const Fingerprint& fingerprint) {
     constexpr std::string_view digits = "0123456789abcdef";
-    std::string text = "\\x";
+    std::string text(2 + 2 * fingerprint.size(), '\\');
+    std::size_t at = 1;
+    text[at++] = 'x';
     for (const std::uint8_t byte : fingerprint) {
-        text += digits[byte >> 4];
-        text += digits[byte & 0x0F];
+        text[at++] = digits[byte >> 4];
+        text[at++] = digits[byte & 0x0F];
     }
     return text;
 }

@@ -228,7 +228,8 @@ std::vector<Variant> variants_of(const std::string& benchmark) {
         {"SQL, pipelined", by_hand(in_three({"expire", "claim by SQL"}, "complete by SQL"), "read")},
         {"functions, pipelined", functions},
         {"functions, claim by lock", functions, true, true},
-        {"stage", by_stage(false, false)}};
+        {"stage", by_stage(false, false)},
+        {"stage, claim by lock", by_stage(false, false), true, true}};
     if (benchmark == "keyed_write") {
         variants.push_back({"stage, deferred", by_stage(true, false)});
         variants.push_back({"stage, one flush", by_stage(true, true)});
