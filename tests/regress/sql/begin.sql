@@ -61,10 +61,11 @@ SELECT count(*) AS key_locks, min(objsubid) AS lock_class FROM pg_locks WHERE lo
 ROLLBACK;
 SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory';
 
--- A started key costs one transaction id and no subtransaction.
+-- A key costs one transaction id and no subtransaction.
 BEGIN;
 SELECT pg_current_xact_id_if_assigned() IS NULL AS no_transaction_id;
 SELECT outcome FROM idempotency_begin(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c005', 'orders.create', :'sha');
+SELECT idempotency_complete(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c005', 201);
 SELECT xmin::text::bigint = pg_current_xact_id()::text::bigint % 4294967296 AS written_by_this_transaction
 FROM idempotency_keys WHERE key = '01890a5d-ac96-7b7c-8f89-37c3d0a6c005';
 ROLLBACK;
