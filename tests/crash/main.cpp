@@ -55,8 +55,8 @@ public:
             servers_.make_standby();
         }
         // Sessions that are there keep their way of claiming and new ones get the other, so that both are at work side by side.
-        servers_.primary().value("ALTER ROLE postgres SET idempotency.claim = " +
-                                 std::string(round % 2 == 0 ? "row" : "lock"));
+        (void)servers_.primary().value("ALTER ROLE postgres SET idempotency.claim = " +
+                                       std::string(round % 2 == 0 ? "row" : "lock"));
         const std::string principal =
             servers_.primary().value("INSERT INTO principals (id) VALUES (gen_random_uuid()) RETURNING id");
         std::vector<std::unique_ptr<Outbox>> clients;
