@@ -29,6 +29,7 @@ inline constexpr std::size_t canonical_json_max_depth = 1000;
 /// A short English reason for an error, lower case, for messages; "none" for none.
 [[nodiscard]] std::string_view to_string(CanonicalJsonError error) noexcept;
 
+/// How a document is canonicalised.
 struct CanonicalJsonOptions {
     /// Refuse -0, and numbers whose canonical text has another decimal value (9007199254740993 becomes 9007199254740992), so that
     /// different numbers never share a canonical form. 0.1 and 1.10 are fine.
