@@ -43,8 +43,8 @@ void define() {
                             &partition_interval, 6 * seconds_an_hour, seconds_a_minute, INT_MAX, PGC_USERSET,
                             GUC_UNIT_S, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("idempotency.wait_timeout", "How long a repeat waits for the first request with its key.",
-                            "-1: lock_timeout decides. 0: it does not wait. Else milliseconds.", &wait_timeout, -1, -1, INT_MAX,
-                            PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+                            "-1: lock_timeout decides. 0: it does not wait. Else milliseconds.", &wait_timeout, -1, -1,
+                            INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "idempotency.clock_skew", "How far clocks may differ when the time in a new key is checked against its life.",
         "-1: the time is not looked at. Else a key that is older than its ttl is refused, and one that is"

@@ -12,7 +12,7 @@ namespace idempotency {
 
 /// Why a document has no canonical form. The fingerprint then covers its raw bytes.
 enum class CanonicalJsonError : std::uint8_t {
-    none,
+    none,                 ///< it has one
     not_json,             ///< does not parse (RFC 8259): trailing text, BOM, NUL, bad escape, white space only, ...
     duplicate_member,     ///< two members of one object have the same name, compared unescaped (RFC 7493 section 2.3)
     invalid_utf8,         ///< a byte sequence that is not UTF-8 (RFC 3629)

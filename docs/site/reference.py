@@ -65,7 +65,7 @@ def function(member):
     text = f"## {member['name']}\n\n{member['comment'] or ''}\n\n"
     shown = ",\n".join(f"  {a['name']} {a['type']}" + (f" DEFAULT {a['default'].split('::')[0]}" if a["default"] else "") for a in inputs)
     result = "" if procedure else "\n  -> " + ("one row" if len(outputs) > 1 else member["result"])
-    text += f"```postgresql\n{'CALL ' if procedure else ''}{member['name']}(" + (f"\n{shown}\n" if shown else "") + f"){result}\n```\n\n"
+    text += f"```text\n{'CALL ' if procedure else ''}{member['name']}(" + (f"\n{shown}\n" if shown else "") + f"){result}\n```\n\n"
     if len(outputs) > 1:
         text += table(["Result", "Type"], [[code(a["name"]), a["type"]] for a in outputs]) + "\n"
     traits = ["procedure" if procedure else {"i": "immutable", "s": "stable", "v": "volatile"}[member["volatility"]]]
