@@ -28,17 +28,21 @@ breathe_default_project = "cpp"
 breathe_domain_by_extension = {"hpp": "cpp", "h": "c"}
 
 
-# A link to a folder of the sources is of no use in the site: its text stays.
-def folder_links_as_text(app, page, source):
+# Links that lead to the sources: one to a public header leads to its page here, one to a folder is of no use in the site and becomes text.
+def source_links(app, page, source):
     folder = os.path.join(app.srcdir, os.path.dirname(page))
 
     def replaced(match):
-        is_folder = os.path.isdir(os.path.join(folder, match[2]))
-        return f"`{match[1].strip('`')}`" if is_folder else match[0]
+        target = os.path.normpath(os.path.join(folder, match[2]))
+        header = "cpp" if target.endswith("client/include/idempotency") else os.path.splitext(os.path.basename(target))[0]
+        reference = os.path.join(app.srcdir, "reference", header + ".md")
+        if re.search(r"client/(include|adapters|core)/", target) and os.path.exists(reference):
+            return f"[{match[1]}]({os.path.relpath(reference, folder)})"
+        return f"`{match[1].strip('`')}`" if os.path.isdir(target) else match[0]
 
     source[0] = re.sub(r"(?<!!)\[([^\]\n]+)\]\(([^)#:\s]+)\)", replaced, source[0])
 
 
 def setup(app):
     app.add_lexer("sql", PostgresLexer)
-    app.connect("source-read", folder_links_as_text)
+    app.connect("source-read", source_links)

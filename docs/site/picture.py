@@ -33,7 +33,7 @@ def spans(line):
 
 def main():
     title, columns = escape(sys.argv[1]), int(sys.argv[2])
-    lines = [piece for line in sys.stdin.read().replace("\r", "").rstrip("\n").split("\n") for piece in wrapped(line, columns)]
+    lines = [piece for line in sys.stdin.read().rstrip("\n").split("\n") for piece in wrapped(line, columns)]
     width, height = round(columns * WIDTH + 2 * MARGIN), BAR + len(lines) * HEIGHT + MARGIN
     print(f'''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">
 <title>{title}</title>
