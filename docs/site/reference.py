@@ -137,7 +137,7 @@ def main():
     settings = rows(conninfo, "SELECT name, current_setting(name) AS default, unit, min_val, max_val, enumvals, vartype, context,"
                               " short_desc, extra_desc FROM pg_settings WHERE name LIKE 'idempotency.%' ORDER BY name")
     limits = [", ".join(map(code, s["enumvals"])) if s["enumvals"] else "`on`, `off`" if s["vartype"] == "bool" else
-              f"{s['min_val']} to {s['max_val']}" + (f" {s['unit']}" if s["unit"] else "") for s in settings]
+              "" if s["vartype"] == "string" else f"{s['min_val']} to {s['max_val']}" + (f" {s['unit']}" if s["unit"] else "") for s in settings]
     text = read("docs/configuration.md")
     text = replace(text, "settings", table(["Setting", "Default", "Values", "Context", "Meaning"], [
         [code(s["name"]), code(s["default"]), limit, s["context"], f"{s['short_desc']} {s['extra_desc'] or ''}".strip()]
