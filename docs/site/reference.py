@@ -2,6 +2,7 @@
 """Writes docs/sql.md from the catalogue of a database, and the tables of docs/configuration.md from pg_settings and the headers' comments.
 Called by docs/site/generated: reference.py CONNINFO FOLDER; the database holds the extension and the migrations."""
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -16,8 +17,7 @@ def rows(conninfo, query):
 
 
 def read(file):
-    with open(file, encoding="utf-8") as source:
-        return source.read()
+    return pathlib.Path(file).read_text(encoding="utf-8")
 
 
 def table(header, lines):
@@ -27,7 +27,7 @@ def table(header, lines):
 
 
 def code(text):
-    return f"`{text}`" if text not in (None, "") else ""
+    return f"`{text}`" if text else ""
 
 
 MEMBERS = """
@@ -145,8 +145,7 @@ def main():
     text = replace(text, "options", table(["Option", "Default", "Meaning"], options("StageOptions", "stage.hpp") + options(
         "StoreOptions", "store.hpp", "store.") + options("UnitOfWorkOptions", "unit_of_work.hpp", "unit_of_work.")))
     text = replace(text, "operation", table(["Member", "Default", "Meaning"], options("Operation", "stage.hpp")))
-    with open(f"{folder}/configuration.md", "w", encoding="utf-8") as page:
-        page.write(text)
+    pathlib.Path(folder, "configuration.md").write_text(text, encoding="utf-8")
 
 
 main()
