@@ -16,7 +16,7 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 
 root_doc = "index"
-include_patterns = ["index.md", "CONTRIBUTING.md", "docs/**.md", "reference/**.md"]
+include_patterns = ["index.md", "CONTRIBUTING.md", "docs/**.md", "reference/**.md", "tests/README.md"]
 exclude_patterns = ["docs/site/**"]
 extensions = ["myst_parser", "breathe"]
 myst_heading_anchors = 3
