@@ -44,7 +44,7 @@ demo: deps build ## play the whole story against a throw-away server (KEEP=1 lea
 	@client/examples/demo
 
 check: deps build ## build and run every test; nothing is installed into the system
-	@tests/support/deps gnuplot-nox gunicorn pgbouncer php-cli php-pgsql python3-flask python3-psycopg python3-psycopg-pool spin
+	@tests/support/deps gnuplot-nox graphviz gunicorn pgbouncer php-cli php-pgsql python3-flask python3-psycopg python3-psycopg-pool spin
 	@command -v npm >/dev/null || tests/support/deps nodejs npm
 	@tests/run
 
@@ -85,8 +85,12 @@ bench: deps ## measure side by side, as ratios, and write docs/benchmarks (BENCH
 	@$(MAKE) --no-print-directory build
 	@tests/bench/run $(BENCH)
 
-docs: ## check the documentation
+docs: TARGET = orders_server idempotency-openapi
+docs: deps build ## build the documentation as a site into build/docs/html, and check it
+	@tests/support/deps doxygen furo graphviz python3-breathe python3-myst-parser python3-sphinx
 	@tests/docs
+	@$(MAKE) --no-print-directory codegen-check
+	@tests/site
 
 lint: ## check scripts and texts
 	@tests/lint
@@ -96,11 +100,14 @@ format: ## format the C++ sources
 
 generated = client/examples/orders_server/operations.hpp
 write_operations = $(BUILD)/idempotency-openapi operations --cpp --namespace orders::operations client/examples/openapi.yaml
-codegen: ## write what is generated from the example's OpenAPI description (after make build)
+codegen: ## write what is generated: the example's operations, and what docs show of the product (after make build)
 	@$(write_operations) >$(BUILD)/operations.hpp && mv $(BUILD)/operations.hpp $(generated)
+	@docs/site/generated write
 
 codegen-check: ## fail when that is stale
-	@$(write_operations) | diff $(generated) - || { echo "$(generated) is stale; run: make codegen" >&2; exit 1; }
+	@$(write_operations) | diff $(generated) - || { echo "not ok $(generated) is stale; run: make codegen"; exit 1; }
+	@echo 'ok $(generated) is up to date'
+	@docs/site/generated check
 
 arch: ## check which part includes which
 	@tests/arch

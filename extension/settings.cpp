@@ -43,12 +43,12 @@ void define() {
                             &partition_interval, 6 * seconds_an_hour, seconds_a_minute, INT_MAX, PGC_USERSET,
                             GUC_UNIT_S, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("idempotency.wait_timeout", "How long a repeat waits for the first request with its key.",
-                            "-1: lock_timeout decides. 0: it does not wait.", &wait_timeout, -1, -1, INT_MAX,
-                            PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+                            "-1: lock_timeout decides. 0: it does not wait. Else milliseconds.", &wait_timeout, -1, -1,
+                            INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "idempotency.clock_skew", "How far clocks may differ when the time in a new key is checked against its life.",
         "-1: the time is not looked at. Else a key that is older than its ttl is refused, and one that is"
-        " ahead of the clock, both by more than this.",
+        " ahead of the clock, both by more than this (IK006, IK007).",
         &clock_skew, -1, -1, seconds_a_day, PGC_USERSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("idempotency.claim", "What idempotency_begin claims a key with.",
                              "row: a row in progress, that idempotency_complete completes. lock: the key's lock alone;"
@@ -56,7 +56,7 @@ void define() {
                              &claim, static_cast<int>(Claim::row), claims, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable(
         "idempotency.require_complete", "Refuses to commit a transaction that leaves a key in progress.",
-        "A forgotten idempotency_complete would answer every repeat with in_progress until the key expires.",
+        "A forgotten idempotency_complete (IK002) would answer every repeat with in_progress until the key expires.",
         &require_complete, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("idempotency");
 }

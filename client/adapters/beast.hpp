@@ -17,7 +17,9 @@ namespace idempotency {
 /// while it reads it.
 class BeastAdapter {
 public:
+    /// A request as Beast reads it, its body a string.
     using Request = boost::beast::http::request<boost::beast::http::string_body>;
+    /// A response as Beast writes it.
     using Response = boost::beast::http::response<boost::beast::http::string_body>;
 
     /// @param stage must outlive the adapter

@@ -12,7 +12,7 @@ namespace idempotency {
 
 /// Why a document has no canonical form. The fingerprint then covers its raw bytes.
 enum class CanonicalJsonError : std::uint8_t {
-    none,
+    none,                 ///< it has one
     not_json,             ///< does not parse (RFC 8259): trailing text, BOM, NUL, bad escape, white space only, ...
     duplicate_member,     ///< two members of one object have the same name, compared unescaped (RFC 7493 section 2.3)
     invalid_utf8,         ///< a byte sequence that is not UTF-8 (RFC 3629)
@@ -29,6 +29,7 @@ inline constexpr std::size_t canonical_json_max_depth = 1000;
 /// A short English reason for an error, lower case, for messages; "none" for none.
 [[nodiscard]] std::string_view to_string(CanonicalJsonError error) noexcept;
 
+/// How a document is canonicalised.
 struct CanonicalJsonOptions {
     /// Refuse -0, and numbers whose canonical text has another decimal value (9007199254740993 becomes 9007199254740992), so that
     /// different numbers never share a canonical form. 0.1 and 1.10 are fine.

@@ -13,7 +13,7 @@ namespace idempotency {
 
 /// A UUID (RFC 9562) as its 16 bytes in network order.
 struct Uuid {
-    std::array<std::uint8_t, 16> bytes{};
+    std::array<std::uint8_t, 16> bytes{};  ///< as they are sent, the most significant first
 
     /// Reads the text form `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, hexadecimal digits in any case.
     /// Braces, a `urn:uuid:` prefix, missing hyphens and surrounding white space are refused.

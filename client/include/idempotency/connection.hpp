@@ -21,7 +21,9 @@ public:
                         std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
+    /// Moves; the other object may only be destroyed or assigned to.
     Connection(Connection&&) noexcept;
+    /// Moves, and closes the connection that was held before.
     Connection& operator=(Connection&&) noexcept;
     ~Connection();
 
@@ -33,6 +35,7 @@ public:
 
     /// What the shim remembers of this connection (names of prepared statements). For the shim only.
     struct State;
+    /// For the shim only.
     [[nodiscard]] State& state() noexcept { return *state_; }
 
 private:

@@ -14,12 +14,21 @@ namespace idempotency {
 /// time it is of class 08. detail(), hint() and table(), the one whose constraint is violated, are the server's, empty when it sent none.
 class Error : public std::runtime_error {
 public:
+    /// @param sqlstate five characters
+    /// @param message  what() of the exception
+    /// @param detail   facts, may be empty
+    /// @param hint     what to do, may be empty
+    /// @param table    whose constraint is violated, may be empty
     Error(std::string sqlstate, const std::string& message, std::string detail = {}, std::string hint = {},
           std::string table = {});
 
+    /// Five characters, for example 40001.
     [[nodiscard]] const std::string& sqlstate() const noexcept { return sqlstate_; }
+    /// The facts that the server adds.
     [[nodiscard]] const std::string& detail() const noexcept { return detail_; }
+    /// What to do, as the server says it.
     [[nodiscard]] const std::string& hint() const noexcept { return hint_; }
+    /// The table whose constraint is violated.
     [[nodiscard]] const std::string& table() const noexcept { return table_; }
 
     /// A new attempt of the whole transaction may succeed: 40001, 40P01, 55P03, or a connection that was lost.
@@ -41,6 +50,8 @@ private:
 /// The connection was lost: in_doubt() when COMMIT had been sent, else retryable().
 class ConnectionLost : public Error {
 public:
+    /// @param message  libpq's
+    /// @param in_doubt COMMIT had been sent
     ConnectionLost(const std::string& message, bool in_doubt);
     [[nodiscard]] bool retryable() const noexcept override;
     [[nodiscard]] bool in_doubt() const noexcept override { return in_doubt_; }
@@ -53,12 +64,14 @@ private:
 /// happened; the stage answers in the handler's place, whatever the handler does.
 class KeyNotStarted : public Error {
 public:
+    /// Made by the transaction.
     KeyNotStarted();
 };
 
 /// A prepared statement no longer fits: its table was changed, or a pooler does not know it. The next attempt prepares anew.
 class StaleStatement : public Error {
 public:
+    /// The server's error, 0A000 or 26000, whole.
     explicit StaleStatement(const Error& from_server) : Error(from_server) {}
 
     [[nodiscard]] bool retryable() const noexcept override { return true; }
@@ -67,6 +80,7 @@ public:
 /// No connection could be had in time: the server refuses them, or all of a pool's are in use.
 class Unavailable : public Error {
 public:
+    /// @param message why there is none
     explicit Unavailable(const std::string& message);
     [[nodiscard]] bool retryable() const noexcept override { return false; }
 };

@@ -21,9 +21,12 @@ public:
     void add(std::string name, std::string value);
     /// Replaces every line of `name` by one.
     void set(std::string name, std::string value);
+    /// Removes every line of `name`.
     void remove(std::string_view name);
 
+    /// The lines as pairs of name and value, in order.
     [[nodiscard]] auto begin() const noexcept { return fields_.begin(); }
+    /// One past the last line.
     [[nodiscard]] auto end() const noexcept { return fields_.end(); }
 
 private:
@@ -34,17 +37,18 @@ private:
 struct Request {
     std::string method;  ///< as sent, e.g. "POST"
     std::string target;  ///< request target as sent: escaped path, perhaps with a query
-    Headers headers;
-    std::string body;
+    Headers headers;     ///< every header line, as sent
+    std::string body;    ///< decoded, empty when there is none
 
     /// The escaped path without the query: what the fingerprint covers.
     [[nodiscard]] std::string_view path() const noexcept;
 };
 
+/// An answer with its whole body.
 struct Response {
-    int status = 200;
-    Headers headers;
-    std::string body;
+    int status = 200;  ///< HTTP status
+    Headers headers;   ///< without Content-Length, which the server adds
+    std::string body;  ///< empty for an answer without one
 
     /// A response with a JSON document as its body.
     [[nodiscard]] static Response json(int status, std::string body);

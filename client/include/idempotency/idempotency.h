@@ -11,7 +11,7 @@ extern "C" {
 
 /** The outcome of a call, and why a document has no canonical form. The numbers never change. */
 typedef enum idempotency_result {
-    IDEMPOTENCY_OK = 0,
+    IDEMPOTENCY_OK = 0,                  /**< it worked */
     IDEMPOTENCY_NOT_JSON = 1,            /**< does not parse (RFC 8259) */
     IDEMPOTENCY_DUPLICATE_MEMBER = 2,    /**< two members of one object have the same name, compared unescaped */
     IDEMPOTENCY_INVALID_UTF8 = 3,        /**< bytes that are not UTF-8 */

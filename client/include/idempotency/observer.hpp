@@ -34,7 +34,7 @@ public:
     virtual void retried(std::string_view action, std::string_view sqlstate) noexcept;
     /// The connection was lost during COMMIT; beginning again with the key told whether it had committed.
     virtual void in_doubt(std::string_view action, bool had_committed) noexcept;
-    /// The handler's answer cannot be stored: not JSON, \u0000, a number that the server does not hold, over response_limit. A 2xx
+    /// The handler's answer cannot be stored: not JSON, U+0000, a number that the server does not hold, over response_limit. A 2xx
     /// was rolled back and became 500; a final error went out, and the next request with the key runs.
     /// @param reason what was wrong, for the person who mends it
     virtual void unstorable(std::string_view action, std::string_view reason) noexcept;

@@ -14,12 +14,14 @@ namespace idempotency {
 /// The operations of an API. Immutable; safe to share between threads.
 class Operations {
 public:
+    /// One operation and where it is found.
     struct Entry {
         std::string method;   ///< upper case
         std::string path;     ///< template, e.g. "/api/v1/orders/{id}"
         Operation operation;  ///< for Stage::handle
     };
 
+    /// A table of these entries, for example the generated ones.
     explicit Operations(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
     /// Reads a table from a file, the JSON that "idempotency-openapi operations" writes.
@@ -33,6 +35,7 @@ public:
     /// @return nothing when there is none; valid as long as this object
     [[nodiscard]] const Entry* match(std::string_view method, std::string_view path) const noexcept;
 
+    /// Every entry, in the order of the description.
     [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
 
 private:

@@ -19,11 +19,11 @@ struct ProblemError {
 
 /// An error answer. `code` is what programs test; `title` and `detail` are for people.
 struct Problem {
-    int status = 500;
-    std::string code;    ///< e.g. "idempotency_key_reuse"
-    std::string title;   ///< short, the same for every problem of this code
-    std::string detail;  ///< this occurrence, and what to do
-    std::vector<ProblemError> errors;
+    int status = 500;                  ///< HTTP status
+    std::string code;                  ///< e.g. "idempotency_key_reuse"
+    std::string title;                 ///< short, the same for every problem of this code
+    std::string detail;                ///< this occurrence, and what to do
+    std::vector<ProblemError> errors;  ///< what is wrong with the request, one by one; may be empty
     std::vector<std::pair<std::string, std::string>> members;  ///< further string members, e.g. reason, hint
 
     /// The answer: application/problem+json with type about:blank, title, status, detail, code, correlation_id.

@@ -38,8 +38,9 @@ struct Operation {
 
 /// Who sends the request. An anonymous actor has no principal, so no keys: its requests pass through the stage.
 struct Actor {
-    std::optional<Uuid> principal_id;
+    std::optional<Uuid> principal_id;  ///< who its keys belong to; nothing: anonymous
 
+    /// Has no principal.
     [[nodiscard]] bool anonymous() const noexcept { return !principal_id; }
 };
 
@@ -49,12 +50,15 @@ public:
     /// Runs a statement and finishes the request with it.
     using Finish = std::function<std::optional<http::Response>(std::string_view, std::vector<Parameter>)>;
 
+    /// Made by the stage, once an attempt.
     Context(Transaction& transaction, const Operation& operation, const Actor& actor, const std::string& correlation_id,
             int attempt, Finish finish);
 
     /// The transaction that the effect belongs to. Committed with the answer when the handler answers 2xx, else rolled back.
     [[nodiscard]] Transaction& transaction() const noexcept { return transaction_; }
+    /// The operation that the request was routed to.
     [[nodiscard]] const Operation& operation() const noexcept { return operation_; }
+    /// Who sent the request.
     [[nodiscard]] const Actor& actor() const noexcept { return actor_; }
     /// The request's Correlation-Id, or one made for it.
     [[nodiscard]] const std::string& correlation_id() const noexcept { return correlation_id_; }
@@ -75,6 +79,7 @@ public:
     /// The answer carries a secret that is shown once: it is never stored, and a replay is answered 409 conflict with
     /// reason one_time_secret (the seed's "One-time secrets").
     void mark_one_time_secret() noexcept { one_time_secret_ = true; }
+    /// Whether mark_one_time_secret() was called in this attempt.
     [[nodiscard]] bool one_time_secret_marked() const noexcept { return one_time_secret_; }
 
 private:
@@ -94,6 +99,7 @@ using Handler = std::function<http::Response(const http::Request&, Context&)>;
 /// Finds out who sends a request: an actor, or the problem that refuses it (401, 403). May throw as a handler may.
 using Authenticate = std::function<std::variant<Actor, Problem>(const http::Request&)>;
 
+/// How a stage behaves. Each option is off, or has the default shown, unless set.
 struct StageOptions {
     /// Life of a key; nothing: the server's idempotency.key_ttl (the seed's sync.idempotency_key_ttl).
     std::optional<std::chrono::seconds> key_ttl;

@@ -30,6 +30,7 @@ struct Answer {
     std::optional<Uuid> resource_id;  ///< the resource that the operation made or changed
 };
 
+/// What begin tells of a key.
 enum class Outcome {
     started,      ///< the key is ours: run the operation, then complete
     replay,       ///< the key was completed with this fingerprint: give the stored answer
@@ -37,11 +38,13 @@ enum class Outcome {
     in_progress,  ///< the first request with this key still runs
 };
 
+/// What became of a claim.
 struct BeginResult {
-    Outcome outcome = Outcome::in_progress;
-    Answer answer;  ///< the stored answer; only for replay
+    Outcome outcome = Outcome::in_progress;  ///< whether the key is ours
+    Answer answer;                           ///< the stored answer; only for replay
 };
 
+/// Where the extension is.
 struct StoreOptions {
     /// The schema that the extension is installed in.
     std::string schema = "public";
@@ -50,6 +53,7 @@ struct StoreOptions {
 /// Calls idempotency_begin, idempotency_complete and idempotency_save_final. Has no state but its options; safe to share.
 class Store {
 public:
+    /// @param options the schema, quoted here as an identifier
     explicit Store(const StoreOptions& options = {});
 
     /// Claims the key in this transaction, or tells what became of it. Waits for a running first request at most lock_timeout.

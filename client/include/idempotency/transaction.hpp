@@ -24,14 +24,23 @@ class Connection;
 /// A parameter in text form, or NULL. Made from strings, integers and UUIDs.
 class Parameter {
 public:
+    /// NULL.
     Parameter(std::nullopt_t) {}
+    /// A text, also of a number, a time or JSON.
     Parameter(std::string text) : text_(std::move(text)) {}
+    /// A text.
     Parameter(std::string_view text) : text_(std::string(text)) {}
+    /// A text, terminated.
     Parameter(const char* text) : text_(std::string(text)) {}
+    /// A number.
     Parameter(std::int64_t number) : text_(std::to_string(number)) {}
+    /// A number.
     Parameter(int number) : text_(std::to_string(number)) {}
+    /// A text, or NULL for nothing.
     Parameter(std::optional<std::string> text) : text_(std::move(text)) {}
+    /// A UUID.
     Parameter(const Uuid& uuid) : text_(uuid.to_string()) {}
+    /// A UUID, or NULL for nothing.
     Parameter(const std::optional<Uuid>& uuid) : text_(uuid ? std::optional(uuid->to_string()) : std::nullopt) {}
 
     /// The text, or null for NULL.
@@ -46,7 +55,9 @@ class Result {
 public:
     explicit Result(pg_result* owned) noexcept;  ///< takes over a libpq result
 
+    /// How many rows there are.
     [[nodiscard]] std::size_t rows() const noexcept;
+    /// How many columns each row has.
     [[nodiscard]] std::size_t columns() const noexcept;
     /// The value, or nothing for NULL. Row and column count from 0. Valid as long as the Result lives.
     [[nodiscard]] std::optional<std::string_view> get(std::size_t row, std::size_t column) const noexcept;

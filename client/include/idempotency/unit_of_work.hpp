@@ -11,6 +11,7 @@
 
 namespace idempotency {
 
+/// How a unit of work waits and repeats.
 struct UnitOfWorkOptions {
     /// SET LOCAL lock_timeout of every transaction: how long one statement may wait for a lock. 0: for ever.
     std::chrono::milliseconds lock_timeout{5000};
