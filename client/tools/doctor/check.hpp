@@ -30,6 +30,7 @@ struct Check {
     std::string_view about;  ///< what it looks at, for the usage text
     Needs needs = Needs::nothing;
     bool loads_library = false;  ///< the statement reads settings of the library
+    bool in_schema = false;  ///< the statement sees the extension's schema, behind pg_catalog; else pg_catalog alone
 
     /// Rows of (status, found, remedy). A row that is ok counts when it is the only one.
     /// Names of fragments stand in braces. It sees pg_catalog alone; with Needs::table the extension's schema behind it.
@@ -51,8 +52,8 @@ struct Options {
 [[nodiscard]] std::vector<Check> cleanup_checks();
 [[nodiscard]] std::vector<Check> running_checks(std::chrono::seconds patience);
 
-/// Where pg_cron is: one row as a check gives it, or with the status "look in" and the name of the database that holds the jobs; then remedy is what
-/// schedules the cleanup.
+/// Where pg_cron is: a row as a check gives it, or with the status "look in", the database that holds the jobs, what schedules the cleanup there, then
+/// that database quoted, and whether partitions are to be maintained.
 extern const std::string_view cron_place_sql;
 /// Rows as a check gives them, from the database that holds the jobs. $1: the examined database, $2: what schedules the cleanup, $3: whether
 /// partitions are maintained.

@@ -5,17 +5,21 @@
 namespace doctor {
 namespace {
 
+constexpr std::string_view rights_on_jobs =
+    "GRANT USAGE ON SCHEMA cron TO {role};\n"
+    "GRANT SELECT ON cron.job, cron.job_run_details TO {role};";
+
 constexpr std::string_view expired_sql = R"(
 WITH {key_table}, lag AS (
   SELECT now() - stats.earliest_expiry AS lag, stats.expired,
     greatest(2 * current_setting('idempotency.cleanup_interval')::interval, interval '1 minute') AS allowed
   FROM idempotency_stats() AS stats
 )
-SELECT 'ok', format('%s expired keys wait for the cleanup', expired) || CASE WHEN partitioned THEN '; most go with their partition' ELSE '' END, ''
+SELECT 'ok', format('expired keys that wait for the cleanup: %s', expired) || CASE WHEN partitioned THEN '; most go with their partition' ELSE '' END, ''
 FROM key_table, lag
 UNION ALL
 SELECT CASE WHEN lag > interval '1 day' THEN 'critical' ELSE 'warning' END,
-  format('the cleanup does not keep up: %s expired keys, the oldest since %s', expired, date_trunc('second', lag)),
+  format('the cleanup does not keep up; expired keys: %s, the oldest %s ago', expired, date_trunc('second', lag)),
   format('CALL %I.idempotency_cleanup();', schema)
 FROM key_table, lag WHERE lag > allowed AND NOT partitioned AND NOT hidden{or_hidden_rows})";
 
@@ -71,15 +75,16 @@ SELECT CASE WHEN is_here OR database_name <> current_database() THEN 'look in' W
     WHEN is_loaded THEN 'where pg_cron keeps its jobs: this role may not read cron.database_name'
     ELSE 'pg_cron is not loaded: nothing calls the cleanup, unless you do' END,
   CASE WHEN is_loaded AND database_name IS NULL AND NOT is_here THEN format('GRANT pg_read_all_settings TO %I;', CURRENT_USER)
-    WHEN database_name <> current_database() AND NOT is_here THEN format(E'\\connect %I\nSELECT cron.schedule_in_database(%L, ''*/5 * * * *'', %L, %L);',
-      database_name, 'idempotency_cleanup ' || current_database(),
+    WHEN database_name <> current_database() AND NOT is_here THEN format('SELECT cron.schedule_in_database(%L, ''*/5 * * * *'', %L, %L);',
+      'idempotency_cleanup ' || current_database(),
       format('CALL %I.%s()', t.schema, CASE WHEN partitioned THEN 'idempotency_maintain_partitions' ELSE 'idempotency_cleanup' END), current_database())
     ELSE concat_ws(E'\n',
       CASE WHEN NOT is_loaded THEN concat_ws(E'\n',
         CASE WHEN NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_cron') THEN format('$ sudo apt install postgresql-%s-cron', major) END,
         format('ALTER SYSTEM SET shared_preload_libraries = %s;', concat_ws(', ', nullif(libraries, ''), 'pg_cron')),
         format('$ echo "cron.database_name = ''%s''" | sudo tee -a %s', current_database(), config_file), '$ sudo systemctl restart postgresql') END,
-      CASE WHEN NOT is_here THEN 'CREATE EXTENSION pg_cron;' END, format('SELECT %I.idempotency_schedule_cleanup();', t.schema)) END
+      CASE WHEN NOT is_here THEN 'CREATE EXTENSION pg_cron;' END, format('SELECT %I.idempotency_schedule_cleanup();', t.schema)) END,
+  quote_ident(database_name), partitioned
 FROM key_table AS t, cron, settings)";
 
 const std::string_view cron_job_sql = R"(
@@ -117,7 +122,7 @@ UNION ALL
 SELECT 'warning', format('the last run of the job %s failed: %s', coalesce(jobname, jobid::text), btrim(return_message, E' \n')),
   CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = username AND NOT pg_has_role(oid, (SELECT oid FROM pg_roles WHERE rolname = 'idempotency_worker'), 'USAGE'))
     THEN format('GRANT idempotency_worker TO %I;', username)
-    ELSE format(E'SET ROLE %I;\n%s;\nRESET ROLE;', username, rtrim(command, '; ')) END
+    ELSE format(E'\\connect %I\nSET ROLE %I;\n%s;\nRESET ROLE;', $1::text, username, rtrim(command, '; ')) END
 FROM job WHERE active AND status = 'failed')";
 
 std::vector<Check> cleanup_checks() {
@@ -125,17 +130,20 @@ std::vector<Check> cleanup_checks() {
         {.name = "cleanup_job",
          .about = "pg_cron runs the cleanup, and its last run succeeded",
          .needs = Needs::table,
-         .sql = cron_place_sql},
+         .sql = cron_place_sql,
+         .rights = rights_on_jobs},
         {.name = "partitions",
          .about = "partitions for now and ahead, none that should be gone",
          .needs = Needs::table,
          .loads_library = true,
+         .in_schema = true,
          .sql = partitions_sql,
          .rights = rights_on_rows},
         {.name = "expired",
          .about = "the cleanup keeps up",
          .needs = Needs::table,
          .loads_library = true,
+         .in_schema = true,
          .sql = expired_sql,
          .rights = rights_on_rows},
     };

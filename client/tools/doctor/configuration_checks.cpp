@@ -32,8 +32,8 @@ WITH {key_table}, granted (role, object, privilege) AS (VALUES
   JOIN pg_proc AS p ON p.oid = d.objid
   WHERE e.extname = 'pg_idempotency'
   UNION ALL
-  SELECT c.relname, 'TABLE ' || c.oid::regclass, c.relacl || ARRAY(
-    SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid AND attacl IS NOT NULL)
+  SELECT c.relname, 'TABLE ' || c.oid::regclass, nullif(c.relacl || ARRAY(
+    SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid AND attacl IS NOT NULL), '{}')
   FROM key_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema
   JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname IN ('idempotency_keys', 'idempotency_waiting')
 ), missing AS (
@@ -125,6 +125,7 @@ std::vector<Check> configuration_checks() {
          .about = "idempotency.* of the server, the database and its roles",
          .needs = Needs::extension,
          .loads_library = true,
+         .in_schema = true,
          .sql = settings_sql},
         {.name = "wait_limit",
          .about = "lock_timeout of the roles in idempotency_app",

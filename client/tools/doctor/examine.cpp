@@ -114,10 +114,11 @@ bool is_unusable_library(const Error& error) {
 }
 
 std::vector<Finding> look(Database& database, const Check& check, const Names& names) {
-    const std::string search_path = check.needs == Needs::table || check.loads_library ? names.schema : "";
+    const std::string search_path = check.in_schema ? names.schema : "";
     if (!check.loads_library) {
         return findings_of(check, database.read(check.sql, check.parameters, search_path));
     }
+    std::optional<Error> first_error;
     for (const std::string_view loader : loaders) {
         try {
             return findings_of(check, database.read(check.sql, check.parameters, search_path, loader));
@@ -128,39 +129,45 @@ std::vector<Finding> look(Database& database, const Check& check, const Names& n
                 return {{std::string(check.name), Status::critical, error.what(),
                          "$ sudo apt install --reinstall postgresql-" + names.server_version + "-pg-idempotency"}};
             }
-            if (loader.empty()) {
-                throw;
-            }
+            first_error = first_error.value_or(error);
         }
     }
-    return {};
+    throw Error(*first_error);
 }
 
 /// The jobs may be in another database.
 std::vector<Finding> look_for_job(Database& database, const Check& check, const Names& names,
                                   const std::string& conninfo) {
-    const Result place = database.read(check.sql, {}, names.schema);
+    const Result place = database.read(check.sql, {});
     if (place.rows() == 0 || text(place, 0, 0) != "look in") {
         return findings_of(check, place);
     }
     const std::string cron_database = text(place, 0, 1);
     const std::string schedule = text(place, 0, 2);
-    const std::string partitioned = schedule.find("maintain_partitions") != std::string::npos ? "t" : "f";
-    const std::vector<Parameter> parameters{names.database, schedule, partitioned};
+    const std::vector<Parameter> parameters{names.database, schedule, text(place, 0, 4)};
     if (cron_database == names.database) {
         return findings_of(check, database.read(cron_job_sql, parameters));
     }
+    std::vector<Finding> findings;
     try {
         Database elsewhere(conninfo_for(conninfo, cron_database));
-        return findings_of(check, elsewhere.read(cron_job_sql, parameters));
+        findings = findings_of(check, elsewhere.read(cron_job_sql, parameters));
     } catch (const Error& error) {
-        const bool not_created = error.sqlstate() == undefined_table;
-        Finding finding = could_not_look(check, error, names);
-        finding.found = "in the database " + cron_database + ", where pg_cron keeps its jobs: " + finding.found;
-        finding.remedy = not_created ? "\\connect " + cron_database + "\nCREATE EXTENSION pg_cron;\n" + schedule
-                                     : "\\connect " + cron_database + "\n" + finding.remedy;
-        return {finding};
+        findings = {could_not_look(check, error, names)};
+        findings[0].found = "in the database " + cron_database + ", where pg_cron keeps its jobs: " + error.what();
+        if (error.sqlstate() == undefined_table) {
+            findings = {{std::string(check.name), Status::warning,
+                         "pg_cron is loaded, but not created in " + cron_database +
+                             ", which cron.database_name names: nothing calls the cleanup, unless you do",
+                         "CREATE EXTENSION pg_cron;\n" + schedule}};
+        }
     }
+    for (Finding& finding : findings) {
+        if (!finding.remedy.empty()) {
+            finding.remedy = "\\connect " + text(place, 0, 3) + "\n" + finding.remedy;
+        }
+    }
+    return findings;
 }
 
 }  // namespace

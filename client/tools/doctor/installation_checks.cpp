@@ -157,6 +157,7 @@ std::vector<Check> installation_checks() {
          .about = "SQL objects, library, files on the server and this tool fit together",
          .needs = Needs::extension,
          .loads_library = true,
+         .in_schema = true,
          .sql = version_sql,
          .parameters = {IDEMPOTENCY_VERSION}},
         {.name = "table",

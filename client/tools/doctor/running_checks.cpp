@@ -17,7 +17,7 @@ WITH {key_table}, stuck AS (
 )
 SELECT 'ok', 'no key was left in progress', ''
 UNION ALL
-SELECT 'critical', format('%s%s keys were committed in progress: their repeats are told so until they expire', CASE WHEN estimated THEN 'about ' END, keys),
+SELECT 'critical', format('keys that were committed in progress: %s%s; their repeats are told so until they expire', CASE WHEN estimated THEN 'about ' END, keys),
   format($$-- which ones; find out of each whether its operation happened
 SELECT principal_id, key, action, created_at FROM %1$s WHERE %2$s;
 -- it did (begin and effect committed together, without idempotency_complete): store an answer for the repeats
@@ -27,9 +27,9 @@ DELETE FROM %1$s WHERE %2$s;$$, t.name, condition.text)
 FROM key_table AS t, stuck, condition WHERE keys > 0 AND NOT hidden{or_hidden_rows})";
 
 constexpr std::string_view waiting_sql = R"(
-SELECT 'ok', format('%s sessions wait for a key, none for long', count(*)), '' FROM idempotency_waiting
+SELECT 'ok', format('sessions that wait for a key: %s, none for long', count(*)), '' FROM idempotency_waiting
 UNION ALL
-SELECT 'warning', format('%s sessions wait for the key %s, the longest for %s; it is held by %s', count(*), key, date_trunc('second', max(waiting_for)),
+SELECT 'warning', format('sessions that wait for the key %s: %s, the longest for %s; it is held by %s', key, count(*), date_trunc('second', max(waiting_for)),
     coalesce(format('session %s, %s', held_by, holder_state), 'a prepared transaction')),
   coalesce(format('SELECT pg_terminate_backend(%s);', held_by), 'SELECT gid, prepared, owner FROM pg_prepared_xacts WHERE database = current_database();')
 FROM idempotency_waiting
@@ -39,9 +39,9 @@ constexpr std::string_view idle_holder_sql = R"(
 WITH {held_key}, holder AS (
   SELECT h.pid, a.usename, a.state, now() - a.state_change AS idle FROM held AS h JOIN pg_stat_activity AS a ON a.pid = h.pid
 )
-SELECT 'ok', format('%s sessions hold a key, none of them idle for long', count(*)), '' FROM holder
+SELECT 'ok', format('sessions that hold a key: %s, none idle for long', count(*)), '' FROM holder
 UNION ALL
-SELECT 'unknown', format('what %s sessions do that hold a key', count(*)), format('GRANT pg_read_all_stats TO %I;', CURRENT_USER)
+SELECT 'unknown', format('what the sessions do that hold a key: %s', count(*)), format('GRANT pg_read_all_stats TO %I;', CURRENT_USER)
 FROM holder WHERE state IS NULL HAVING count(*) > 0
 UNION ALL
 SELECT 'warning', format('session %s of the role %I holds a key and has been idle in its transaction for %s', pid, usename, date_trunc('second', idle)),
@@ -53,7 +53,7 @@ WITH {held_key}, holder AS (
   SELECT p.gid, p.owner, now() - p.prepared AS age FROM held AS h
   JOIN pg_prepared_xacts AS p ON h.pid IS NULL AND h.virtualtransaction = '-1/' || p.transaction::text
 )
-SELECT 'ok', format('%s prepared transactions hold a key, none of them for long', count(*)), '' FROM holder
+SELECT 'ok', format('prepared transactions that hold a key: %s, none for long', count(*)), '' FROM holder
 UNION ALL
 SELECT 'warning', format('the prepared transaction %L of the role %I has held a key for %s', gid, owner, date_trunc('second', age)),
   format(E'COMMIT PREPARED %1$L;\n-- or, when it must not happen: ROLLBACK PREPARED %1$L;', gid)
@@ -68,12 +68,14 @@ std::vector<Check> running_checks(std::chrono::seconds patience) {
          .about = "no key was committed in progress",
          .needs = Needs::table,
          .loads_library = true,
+         .in_schema = true,
          .sql = in_progress_sql,
          .parameters = {longest},
          .rights = rights_on_rows},
         {.name = "waiting",
          .about = "no repeat waits for long",
          .needs = Needs::table,
+         .in_schema = true,
          .sql = waiting_sql,
          .parameters = {longest},
          .rights = "GRANT SELECT ON {schema}.idempotency_waiting TO {role};"},
