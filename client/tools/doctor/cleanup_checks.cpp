@@ -63,18 +63,19 @@ const std::string_view cron_place_sql = R"(
 WITH {key_table}, cron AS (
   SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_cron') AS is_here, EXISTS (SELECT FROM pg_settings WHERE name LIKE 'cron.%') AS is_loaded,
     (SELECT setting FROM pg_settings WHERE name = 'cron.database_name') AS database_name,
+    pg_has_role('pg_read_all_settings', 'USAGE') AS may_look,
     current_setting('server_version_num')::integer / 10000 AS major
 ), settings AS (
   SELECT (SELECT setting FROM pg_settings WHERE name = 'shared_preload_libraries') AS libraries,
     coalesce((SELECT setting FROM pg_settings WHERE name = 'config_file'), 'postgresql.conf') AS config_file
 )
-SELECT CASE WHEN is_here OR database_name <> current_database() THEN 'look in' WHEN is_loaded AND database_name IS NULL THEN 'unknown' ELSE 'warning' END,
+SELECT CASE WHEN is_here OR database_name <> current_database() THEN 'look in' WHEN may_look THEN 'warning' ELSE 'unknown' END,
   CASE WHEN is_here THEN current_database()
     WHEN database_name <> current_database() THEN database_name
     WHEN database_name IS NOT NULL THEN 'pg_cron is loaded, but not created in this database: nothing calls the cleanup, unless you do'
-    WHEN is_loaded THEN 'where pg_cron keeps its jobs: this role may not read cron.database_name'
+    WHEN NOT may_look THEN 'where pg_cron keeps its jobs: this role may not read cron.database_name'
     ELSE 'pg_cron is not loaded: nothing calls the cleanup, unless you do' END,
-  CASE WHEN is_loaded AND database_name IS NULL AND NOT is_here THEN format('GRANT pg_read_all_settings TO %I;', CURRENT_USER)
+  CASE WHEN NOT may_look AND NOT is_here THEN format('GRANT pg_monitor TO %I;', CURRENT_USER)
     WHEN database_name <> current_database() AND NOT is_here THEN format('SELECT cron.schedule_in_database(%L, ''*/5 * * * *'', %L, %L);',
       'idempotency_cleanup ' || current_database(),
       format('CALL %I.%s()', t.schema, CASE WHEN partitioned THEN 'idempotency_maintain_partitions' ELSE 'idempotency_cleanup' END), current_database())

@@ -41,7 +41,7 @@ WITH {held_key}, holder AS (
 )
 SELECT 'ok', format('sessions that hold a key: %s, none idle for long', count(*)), '' FROM holder
 UNION ALL
-SELECT 'unknown', format('what the sessions do that hold a key: %s', count(*)), format('GRANT pg_read_all_stats TO %I;', CURRENT_USER)
+SELECT 'unknown', format('what the sessions do that hold a key: %s', count(*)), format('GRANT pg_monitor TO %I;', CURRENT_USER)
 FROM holder WHERE state IS NULL HAVING count(*) > 0
 UNION ALL
 SELECT 'warning', format('session %s of the role %I holds a key and has been idle in its transaction for %s', pid, usename, date_trunc('second', idle)),
