@@ -159,7 +159,8 @@ std::vector<Finding> look_for_job(Database& database, const Check& check, const 
             findings = {{std::string(check.name), Status::warning,
                          "pg_cron is loaded, but not created in " + cron_database +
                              ", which cron.database_name names: nothing calls the cleanup, unless you do",
-                         "CREATE EXTENSION pg_cron;\n" + schedule}};
+                         schedule}};
+            findings[0].remedy.insert(0, "CREATE EXTENSION pg_cron;\n");
         }
     }
     for (Finding& finding : findings) {
