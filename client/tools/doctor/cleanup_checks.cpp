@@ -70,7 +70,7 @@ WITH {key_table}, cron AS (
     coalesce((SELECT setting FROM pg_settings WHERE name = 'config_file'), 'postgresql.conf') AS config_file
 )
 SELECT CASE WHEN is_here OR database_name <> current_database() THEN 'look in' WHEN may_look THEN 'warning' ELSE 'unknown' END,
-  CASE WHEN is_here THEN current_database()
+  CASE WHEN is_here THEN current_database()::text
     WHEN database_name <> current_database() THEN database_name
     WHEN database_name IS NOT NULL THEN 'pg_cron is loaded, but not created in this database: nothing calls the cleanup, unless you do'
     WHEN NOT may_look THEN 'where pg_cron keeps its jobs: this role may not read cron.database_name'

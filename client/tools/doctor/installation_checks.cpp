@@ -110,7 +110,7 @@ UNION ALL
 SELECT 'critical', format('the table %I.idempotency_keys is missing', n.nspname), concat_ws(E'\n',
   CASE WHEN to_regclass(format('%I.goose_db_version', n.nspname)) IS NOT NULL  -- it says that the migration is applied
     THEN format('INSERT INTO %I.goose_db_version (version_id, is_applied) VALUES (2, false);', n.nspname) END,
-  format('$ %s%s up "$CONNINFO"', CASE WHEN n.nspname <> 'public' THEN format('PGOPTIONS="-c search_path=%I" ', n.nspname) END, $2::text))
+  format('$ %s%s up "$CONNINFO"', CASE WHEN n.nspname <> 'public' THEN format('PGOPTIONS=''-c search_path=%s'' ', replace(quote_ident(n.nspname), ' ', '\ ')) END, $2::text))
 FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
 WHERE e.extname = 'pg_idempotency' AND NOT EXISTS (SELECT FROM key_table)
 UNION ALL

@@ -51,7 +51,9 @@ FROM holder WHERE state LIKE 'idle in transaction%' AND idle > $1::interval)";
 constexpr std::string_view prepared_sql = R"(
 WITH {held_key}, holder AS (
   SELECT p.gid, p.owner, now() - p.prepared AS age FROM held AS h
-  JOIN pg_prepared_xacts AS p ON h.pid IS NULL AND h.virtualtransaction = '-1/' || p.transaction::text
+  JOIN pg_locks AS l ON l.virtualtransaction = h.virtualtransaction AND l.pid IS NULL AND l.locktype = 'transactionid'
+  JOIN pg_prepared_xacts AS p ON p.transaction = l.transactionid
+  WHERE h.pid IS NULL
 )
 SELECT 'ok', format('prepared transactions that hold a key: %s, none for long', count(*)), '' FROM holder
 UNION ALL
