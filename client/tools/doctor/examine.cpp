@@ -106,7 +106,9 @@ Finding could_not_look(const Check& check, const Error& error, const Names& name
 }
 
 /// Calling any function of the extension loads its library; which one this role may call is found by trying.
-constexpr std::string_view loaders[] = {"SELECT idempotency_stats()", "SELECT idempotency_canonical_json('{}')", ""};
+constexpr std::string_view loaders[] = {"SELECT idempotency_canonical_json('{}')", "SELECT idempotency_stats()", ""};
+
+bool was_cancelled(const Error& error) { return error.sqlstate().starts_with("57"); }
 
 /// The server has no library, or one that does not fit it: class 58, XX000.
 bool is_unusable_library(const Error& error) {
@@ -125,6 +127,9 @@ std::vector<Finding> look(Database& database, const Check& check, const Names& n
         } catch (const idempotency::Unavailable&) {
             throw;
         } catch (const Error& error) {
+            if (was_cancelled(error)) {
+                throw;
+            }
             if (is_unusable_library(error)) {
                 return {{std::string(check.name), Status::critical, error.what(),
                          "$ sudo apt install --reinstall postgresql-" + names.server_version + "-pg-idempotency"}};

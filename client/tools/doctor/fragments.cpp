@@ -44,7 +44,7 @@ constexpr std::string_view held_key = R"(held AS (
   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 18763 AND l.granted
 ))";
 
-/// The same table in every check: the constants above, by name.
+/// What stands in braces, by name.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> fragments{{
     {"{key_table}", key_table},
     {"{or_hidden_rows}", or_hidden_rows},

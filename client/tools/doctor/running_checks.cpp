@@ -23,7 +23,8 @@ SELECT principal_id, key, action, created_at FROM %1$s WHERE %2$s;
 -- it did (begin and effect committed together, without idempotency_complete): store an answer for the repeats
 UPDATE %1$s SET state = 'completed', response_status = 204 WHERE %2$s;
 -- it did not: forget the key, and the repeat runs
-DELETE FROM %1$s WHERE %2$s;$$, t.name, condition.text)
+DELETE FROM %1$s WHERE %2$s;$$, t.name, condition.text) ||
+    CASE WHEN estimated THEN format(E'\nANALYZE %s;', t.name) ELSE '' END
 FROM key_table AS t, stuck, condition WHERE keys > 0 AND NOT hidden{or_hidden_rows})";
 
 constexpr std::string_view waiting_sql = R"(
