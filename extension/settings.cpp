@@ -19,6 +19,9 @@ bool require_complete = true;
 
 namespace {
 
+/// Shown only: which library a session has loaded, whatever SQL objects the database has.
+char* version = nullptr;
+
 constexpr int seconds_a_minute = 60;
 constexpr int seconds_an_hour = 60 * seconds_a_minute;
 constexpr int seconds_a_day = 24 * seconds_an_hour;
@@ -58,6 +61,9 @@ void define() {
         "idempotency.require_complete", "Refuses to commit a transaction that leaves a key in progress.",
         "A forgotten idempotency_complete (IK002) would answer every repeat with in_progress until the key expires.",
         &require_complete, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomStringVariable("idempotency.version", "Version of the loaded library.", nullptr, &version,
+                               IDEMPOTENCY_VERSION, PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, nullptr,
+                               nullptr, nullptr);
     MarkGUCPrefixReserved("idempotency");
 }
 
