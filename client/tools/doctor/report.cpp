@@ -38,6 +38,12 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
+/// Messages of the server and of libpq may have several lines.
+std::string in_one_line(std::string text) {
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+}
+
 }  // namespace
 
 void write_text(std::ostream& out, const std::vector<Finding>& findings) {
@@ -50,7 +56,7 @@ void write_text(std::ostream& out, const std::vector<Finding>& findings) {
     out << '\n';
     for (const Finding& finding : findings) {
         out << std::left << std::setw(9) << text_of(finding.status).word << std::setw(13) << finding.check << ' '
-            << finding.found << '\n';
+            << in_one_line(finding.found) << '\n';
         for (const std::string& line : lines_of(finding.remedy)) {
             out << "    " << line << '\n';
         }
