@@ -167,7 +167,9 @@ SPIPlanPtr plan_of(Statement statement) {
             if (plan == nullptr) {
                 elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
             }
-            SPI_keepplan(plan);
+            if (const int code = SPI_keepplan(plan); code < 0) {
+                elog(ERROR, "SPI_keepplan failed: %s", SPI_result_code_string(code));
+            }
             kept_plans[statement] = plan;
         });
     }
