@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install demo check check-citus check-crash check-matrix check-sanitizers check-upgrade installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: all help deps build deb install demo analyze check check-citus check-crash check-matrix check-packages check-sanitizers check-upgrade coverage installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -33,12 +33,19 @@ install: build ## install the extension, and the library under PREFIX; DESTDIR i
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) DESTDIR=$(DESTDIR) install
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
 
+all: build # what PGXN's client asks for
+
+deb: deps ## build the Debian packages, for each server of this release, into build/deb
+	@tests/support/deps debhelper dpkg-dev postgresql-server-dev-all
+	@debian/build $(BUILD)/deb
+
 demo: TARGET = orders_server
 demo: deps build ## play the whole story against a throw-away server (KEEP=1 leaves it running)
 	@client/examples/demo
 
 check: deps build ## build and run every test; nothing is installed into the system
-	@tests/support/deps pgbouncer spin
+	@tests/support/deps gnuplot-nox gunicorn pgbouncer php-cli php-pgsql python3-flask python3-psycopg python3-psycopg-pool spin
+	@command -v npm >/dev/null || tests/support/deps nodejs npm
 	@tests/run
 
 check-crash: TARGET = crash_tests
@@ -51,8 +58,19 @@ check-matrix: ## run make check on newer Debian releases with newer servers (roo
 check-citus: build ## run SQL and HTTP tests on a Citus cluster: CITUS="host=... dbname=..." of an empty database on its coordinator
 	@tests/citus "$(CITUS)"
 
+check-packages: ## install the Debian packages into a chroot, play the story there, remove them (root; some minutes)
+	@tests/packages
+
 check-upgrade: ## test pg_upgrade from PostgreSQL 15 to 17 in a chroot that holds both (root; some minutes)
 	@tests/matrix upgrade
+
+analyze: deps ## look through the product's sources with clang-tidy and cppcheck (some minutes)
+	@tests/support/deps clang-tidy cppcheck
+	@tests/analyze
+
+coverage: deps ## measure which lines the tests reach (some minutes); under 90 percent fails
+	@tests/support/deps gcovr
+	@tests/coverage
 
 check-sanitizers: deps ## run the tests under the address, undefined behaviour and thread sanitizers
 	@tests/support/deps pgbouncer
@@ -61,11 +79,11 @@ check-sanitizers: deps ## run the tests under the address, undefined behaviour a
 installcheck: ## run the SQL tests against the installed extension on a running server
 	$(MAKE) -s -C extension PG_CONFIG=$(PG_CONFIG) installcheck
 
-bench: deps ## measure side by side, as ratios
-	@tests/support/deps libsimdjson-dev
+bench: deps ## measure side by side, as ratios, and write docs/benchmarks (BENCH="keyed_write cleanup" chooses)
+	@tests/support/deps gnuplot-nox libsimdjson-dev
 	@command -v npm >/dev/null || tests/support/deps nodejs npm
 	@$(MAKE) --no-print-directory build
-	@tests/bench/run
+	@tests/bench/run $(BENCH)
 
 docs: ## check the documentation
 	@tests/docs

@@ -18,7 +18,7 @@ namespace {
 
 /// What begin tells: the columns of its result.
 struct Claim {
-    const char* outcome;
+    const char* outcome = nullptr;
     StoredAnswer answer;                    ///< only for replay
     std::optional<TimestampTz> expires_at;  ///< for started and replay
 };
@@ -40,7 +40,8 @@ void check_time_of(const NewKey& key) {
     if (settings::clock_skew < 0 || key.key.version() != 7) {
         return;
     }
-    constexpr std::int64_t milliseconds_before_2000 = (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000LL;
+    constexpr std::int64_t milliseconds_before_2000 =
+        (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * std::int64_t{SECS_PER_DAY} * 1000;
     const TimestampTz made_at = (key.key.unix_milliseconds() - milliseconds_before_2000) * 1000;
     const std::int64_t life = key.expires_at - key.created_at;
     const std::int64_t skew = settings::clock_skew * USECS_PER_SEC;

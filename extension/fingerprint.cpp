@@ -11,7 +11,7 @@ namespace idempotency {
 namespace {
 
 /// Long documents stop for a query cancel or a shutdown.
-bool cancel_pending() { return QueryCancelPending || ProcDiePending; }
+bool cancel_pending() { return QueryCancelPending != 0 || ProcDiePending != 0; }
 
 constexpr CanonicalJsonOptions cancellable{.exact_numbers = false, .cancelled = cancel_pending};
 

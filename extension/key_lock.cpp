@@ -48,7 +48,7 @@ private:
 }  // namespace
 
 KeyLock::KeyLock(const Uuid& principal_id, const Uuid& key) : key_(key) {
-    std::array<std::uint8_t, 32> name;
+    std::array<std::uint8_t, 32> name{};
     std::ranges::copy(principal_id.bytes, name.begin());
     std::ranges::copy(key.bytes, name.begin() + 16);
     const std::uint64_t hash = hash_bytes_extended(name.data(), static_cast<int>(name.size()), 0);

@@ -32,7 +32,7 @@ public:
 
 private:
     Uuid key_;
-    LOCKTAG tag_;
+    LOCKTAG tag_{};
 };
 
 }  // namespace idempotency

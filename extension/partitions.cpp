@@ -71,14 +71,14 @@ Partitions partitions_of(const std::string& table) {
     const std::uint64_t rows = pg::call([&] {
         Datum values[] = {name};
         Oid types[] = {TEXTOID};
-        SPI_execute_with_args(
+        pg::require_success(SPI_execute_with_args(
             "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), pg_catalog.pg_get_expr(c.relpartbound, c.oid)"
             " FROM pg_catalog.pg_inherits AS i"
             " JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid"
             " JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
             " WHERE i.inhparent OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1)"
             " ORDER BY 1",
-            1, types, values, nullptr, false, 0);
+            1, types, values, nullptr, false, 0));
         return SPI_processed;
     });
     Partitions partitions;
@@ -142,8 +142,8 @@ std::string name_from(Milliseconds time) {
     const std::time_t seconds = time / 1000;
     std::tm utc{};
     gmtime_r(&seconds, &utc);
-    char name[64];
-    std::strftime(name, sizeof name, "idempotency_keys_%Y%m%d%H%M%S", &utc);
+    std::string name(64, '\0');
+    name.resize(std::strftime(name.data(), name.size(), "idempotency_keys_%Y%m%d%H%M%S", &utc));
     return name;
 }
 
@@ -202,7 +202,7 @@ auto step(Body body) {
     pg::check_for_interrupts();
     XactIsoLevel = XACT_READ_COMMITTED;
     maintenance::wait_for_turn();
-    const auto result = body();
+    auto result = body();
     maintenance::commit();
     return result;
 }

@@ -16,9 +16,9 @@ namespace {
 struct StartedKey {
     Uuid principal_id;
     Uuid key;
-    const NewKey* noted;  ///< null when the row was written by begin
-    SubTransactionId started_in;
-    SubTransactionId completed_in;  ///< InvalidSubTransactionId: not completed
+    const NewKey* noted = nullptr;  ///< null when the row was written by begin
+    SubTransactionId started_in = InvalidSubTransactionId;
+    SubTransactionId completed_in = InvalidSubTransactionId;  ///< InvalidSubTransactionId: not completed
 };
 
 // In TopTransactionContext: the end of the transaction frees the list, the callbacks forget it.
@@ -84,8 +84,10 @@ void on_subtransaction_event(SubXactEvent event, SubTransactionId ended, SubTran
             key.completed_in = key.completed_in == ended ? parent : key.completed_in;
         }
     } else if (event == SUBXACT_EVENT_ABORT_SUB) {
-        const auto gone = std::ranges::remove(all(), ended, &StartedKey::started_in);
-        count -= static_cast<int>(gone.size());
+        const auto listed = all();
+        const auto gone = std::remove_if(listed.begin(), listed.end(),
+                                         [&](const StartedKey& key) { return key.started_in == ended; });
+        count -= static_cast<int>(listed.end() - gone);
         for (StartedKey& key : all()) {
             key.completed_in = key.completed_in == ended ? InvalidSubTransactionId : key.completed_in;
         }

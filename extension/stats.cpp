@@ -10,7 +10,7 @@ namespace idempotency {
 namespace {
 
 /// Up to this size every row is read, in milliseconds; a larger table is estimated, so that asking stays cheap.
-constexpr std::int64_t counted_bytes_max = 8 * 1024 * 1024;
+constexpr std::int64_t counted_bytes_max = std::int64_t{8} * 1024 * 1024;
 
 /// Expired keys are counted in the index up to here, also in a large table: a cleanup that keeps up leaves fewer.
 constexpr std::int64_t counted_expired_max = 10000;

@@ -167,9 +167,7 @@ SPIPlanPtr plan_of(Statement statement) {
             if (plan == nullptr) {
                 elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
             }
-            if (const int code = SPI_keepplan(plan); code < 0) {
-                elog(ERROR, "SPI_keepplan failed: %s", SPI_result_code_string(code));
-            }
+            pg::require_success(SPI_keepplan(plan));
             kept_plans[statement] = plan;
         });
     }
@@ -251,6 +249,7 @@ std::uint64_t run(Statement statement, std::span<const Datum> values, const char
             ErrorContextCallback note{error_context_stack, TriggerDepth::note, &depth};
             error_context_stack = &note;
             const int code = SPI_execute_plan(plan, const_cast<Datum*>(values.data()), nulls, in_callers_snapshot, 0);
+            error_context_stack = note.previous;
             if (code < 0) {
                 elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(code));
             }

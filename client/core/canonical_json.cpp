@@ -13,7 +13,7 @@ namespace idempotency {
 namespace {
 
 /// Buffers beyond this are given back, so that one large document does not keep its memory for ever.
-constexpr std::size_t kept_buffer_size = 1024 * 1024;
+constexpr std::size_t kept_buffer_size = std::size_t{1024} * 1024;
 
 /// UTF-16 code units order supplementary characters (UTF-8 lead bytes F0 to F4) before U+E000 to U+FFFF (EE and EF).
 constexpr unsigned utf16_rank(unsigned char byte) noexcept {
@@ -90,7 +90,7 @@ std::string_view to_string(CanonicalJsonError error) noexcept {
 }
 
 std::uint64_t CanonicalJson::MemberOrder::prefix_of_plain(const char* eight, std::size_t name_size) noexcept {
-    std::uint64_t prefix;
+    std::uint64_t prefix = 0;
     std::memcpy(&prefix, eight, sizeof prefix);
     if constexpr (std::endian::native == std::endian::little) {
         prefix = __builtin_bswap64(prefix);

@@ -13,7 +13,7 @@ namespace idempotency {
 /// Asks the `cancelled` callback about every 64 KiB of work.
 class CancelCheck {
 public:
-    static constexpr std::size_t interval = 64 * 1024;
+    static constexpr std::size_t interval = std::size_t{64} * 1024;
 
     explicit CancelCheck(const CanonicalJsonOptions& options) noexcept : cancelled_(options.cancelled) {}
 

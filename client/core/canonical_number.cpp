@@ -26,7 +26,7 @@ constexpr std::int64_t exponent_limit = std::int64_t{1} << 60;
 constexpr std::size_t deciding_digits = 768;
 
 /// A decimal number as 0.DIGITS times ten to the power of `point`. Digits have no zero at either end; none at all for zero.
-struct Decimal {
+struct Decimal {  // NOLINT(cppcoreguidelines-pro-type-member-init): the digits are not, for speed
     std::int64_t point = 0;
     std::size_t count = 0;
     bool negative = false;

@@ -12,7 +12,7 @@ namespace idempotency {
 
 struct Pool::Shared {
     std::string conninfo;
-    std::size_t maximum;
+    std::size_t maximum = 0;
     std::mutex mutex;
     std::condition_variable returned;
     std::vector<std::unique_ptr<Connection>> idle;

@@ -239,7 +239,7 @@ private:
         return response;
     }
 
-    BeginResult begin(const Attempt& attempt, const KeyedRequest& keyed) const {
+    [[nodiscard]] BeginResult begin(const Attempt& attempt, const KeyedRequest& keyed) const {
         const auto before = std::chrono::steady_clock::now();
         BeginResult begun = stage_.store_.begin(attempt.transaction, keyed);
         observer().waited(operation_.action, std::chrono::steady_clock::now() - before);
@@ -384,7 +384,7 @@ private:
         return response;
     }
 
-    http::Response replayed(const Answer& answer) const {
+    [[nodiscard]] http::Response replayed(const Answer& answer) const {
         if (stage_.options_.authorize_replay) {
             if (const auto refusal = stage_.options_.authorize_replay(actor_, operation_, request_)) {
                 return problem(*refusal);
@@ -413,7 +413,7 @@ private:
         return response;
     }
 
-    http::Response database_problem(const Error& error) const {
+    [[nodiscard]] http::Response database_problem(const Error& error) const {
         const Problem answer = answers::of_database_error(error);
         if (answer.status == 409) {
             observer().in_progress(operation_.action);
@@ -425,12 +425,12 @@ private:
         return problem(answer);
     }
 
-    http::Response unstorable(std::string_view reason) const {
+    [[nodiscard]] http::Response unstorable(std::string_view reason) const {
         observer().unstorable(operation_.action, reason);
         return problem(answers::internal_error());
     }
 
-    http::Response internal_error(std::string_view reason) const {
+    [[nodiscard]] http::Response internal_error(std::string_view reason) const {
         observer().failed(operation_.action, reason);
         return problem(answers::internal_error());
     }

@@ -88,7 +88,7 @@ bool left_in_progress(const Error& error) { return error.sqlstate() == sqlstate:
 
 }  // namespace
 
-Store::Store(StoreOptions options) {
+Store::Store(const StoreOptions& options) {
     const std::string schema = quoted_identifier(options.schema);
     begin_ = "SELECT outcome, response_status, response_body, resource_id FROM " + schema +
              ".idempotency_begin($1::uuid, $2::uuid, $3::text, $4::bytea, $5::interval)";

@@ -28,9 +28,9 @@ std::string field(const PGresult* result, int code) {
 }
 
 Error error_of(const PGresult* result) {
-    return Error(field(result, PG_DIAG_SQLSTATE), field(result, PG_DIAG_MESSAGE_PRIMARY),
-                 field(result, PG_DIAG_MESSAGE_DETAIL), field(result, PG_DIAG_MESSAGE_HINT),
-                 field(result, PG_DIAG_TABLE_NAME));
+    return {field(result, PG_DIAG_SQLSTATE), field(result, PG_DIAG_MESSAGE_PRIMARY),
+            field(result, PG_DIAG_MESSAGE_DETAIL), field(result, PG_DIAG_MESSAGE_HINT),
+            field(result, PG_DIAG_TABLE_NAME)};
 }
 
 /// What one flush of the pipeline brought.
@@ -130,7 +130,7 @@ bool Transaction::Control::failed(const Transaction& transaction) noexcept {
 }
 
 Transaction Transaction::Control::open(Connection& connection, const UnitOfWorkOptions& options) {
-    return Transaction(connection, options.prepared_statements, opening(options.lock_timeout));
+    return {connection, options.prepared_statements, opening(options.lock_timeout)};
 }
 
 Transaction Transaction::Control::reopen(Transaction& before, const UnitOfWorkOptions& options) {
@@ -139,7 +139,7 @@ Transaction Transaction::Control::reopen(Transaction& before, const UnitOfWorkOp
     if (before.begun_ && !std::exchange(before.ended_, true)) {
         statements.insert(statements.begin(), {"ROLLBACK", {}});
     }
-    return Transaction(before.connection_, options.prepared_statements, std::move(statements));
+    return {before.connection_, options.prepared_statements, std::move(statements)};
 }
 
 Result Transaction::Control::execute(Transaction& transaction, std::string_view sql,

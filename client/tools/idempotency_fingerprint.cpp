@@ -115,7 +115,7 @@ std::string check_path(const std::string& path) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     CLI::App app{
         "Prints the fingerprint of a request: what pg_idempotency compares to tell a repeat from a reused key.",
         "idempotency-fingerprint"};
@@ -142,4 +142,7 @@ int main(int argc, char** argv) {
         return exit_usage;
     }
     return run(arguments);
+} catch (const std::exception& error) {
+    std::cerr << "idempotency-fingerprint: " << error.what() << "\n";
+    return exit_refused;
 }

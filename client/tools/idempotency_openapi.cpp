@@ -86,7 +86,7 @@ std::string list_of_rules() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     Arguments arguments;
     CLI::App app("Checks how an OpenAPI description declares idempotent operations, and writes their table.",
                  "idempotency-openapi");
@@ -115,10 +115,8 @@ int main(int argc, char** argv) {
                                                      : &app)
                          ->help();
         return exit_unusable;
-    } catch (const openapi::Unusable& unusable) {
-        std::cerr << "idempotency-openapi: " << unusable.what() << '\n';
-    } catch (const std::exception& error) {
-        std::cerr << "idempotency-openapi: " << error.what() << '\n';
     }
+} catch (const std::exception& error) {  // openapi::Unusable as well
+    std::cerr << "idempotency-openapi: " << error.what() << '\n';
     return exit_unusable;
 }

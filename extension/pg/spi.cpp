@@ -7,15 +7,12 @@
 #include "pg/arguments.hpp"
 
 namespace pg {
-namespace {
 
 void require_success(int code) {
     if (code < 0) {
         elog(ERROR, "SPI failed: %s", SPI_result_code_string(code));
     }
 }
-
-}  // namespace
 
 Parameter::Parameter(std::string_view string) : type(TEXTOID), value(text_datum(string)) {}
 

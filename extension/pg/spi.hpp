@@ -32,6 +32,10 @@ private:
     int exceptions_;
 };
 
+/// Raises an error for what SPI reports by its return code. To be called where the server's errors are caught, so inside pg::call.
+/// @param code what an SPI function returned
+void require_success(int code);
+
 /// A parameter of first_value.
 struct Parameter {
     Parameter(std::string_view string);

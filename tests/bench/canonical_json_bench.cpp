@@ -1,4 +1,4 @@
-// Measures canonical form and fingerprint against SHA-256 alone and JSON parsers, side by side in one run.
+// Measures canonical form and fingerprint against SHA-256 alone and JSON parsers, side by side in one run. Prints a JSON line a result.
 // Called by tests/bench/canonical_json.
 #include <openssl/evp.h>
 #include <simdjson.h>
@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -129,36 +130,14 @@ std::vector<double> read_results(const char* file) {
 }
 
 void print(const std::vector<Row>& rows) {
-    const auto heading = [](const char* title) {
-        std::printf("\n%-24s", title);
-        for (const Size& size : sizes) {
-            std::printf("%12s", size.name);
-        }
-        std::printf("\n");
-    };
-    heading("microseconds");
     for (const Row& row : rows) {
-        std::printf("%-24s", row.name);
-        for (const double time : row.nanoseconds) {
-            std::printf("%12.2f", time / 1000);
-        }
-        std::printf("\n");
-    }
-    heading("times SHA-256 alone");
-    for (const Row& row : rows) {
-        std::printf("%-24s", row.name);
         for (std::size_t i = 0; i < row.nanoseconds.size(); ++i) {
-            std::printf("%12.2f", row.nanoseconds[i] / rows[0].nanoseconds[i]);
+            std::cout << nlohmann::json{{"benchmark", "canonical_json"},
+                                        {"variant", row.name},
+                                        {"body", sizes[i].name},
+                                        {"values", {{"microseconds", row.nanoseconds[i] / 1000}}}}
+                      << std::endl;
         }
-        std::printf("\n");
-    }
-    heading("times canonicalise");
-    for (const Row& row : rows) {
-        std::printf("%-24s", row.name);
-        for (std::size_t i = 0; i < row.nanoseconds.size(); ++i) {
-            std::printf("%12.2f", row.nanoseconds[i] / rows[1].nanoseconds[i]);
-        }
-        std::printf("\n");
     }
 }
 
@@ -205,7 +184,6 @@ void print_growth() {
                               {"members with one prefix", one_prefix, 250'000},
                               {"duplicates at the end", duplicates_at_the_end, 250'000},
                               {"one number", long_number, 2'500'000}};
-    std::printf("\n%-24s%12s%12s%12s\n", "growth", "ms", "ms, 4 times", "ratio");
     for (const Hostile& input : inputs) {
         double milliseconds[2];
         for (int i = 0; i < 2; ++i) {
@@ -219,8 +197,14 @@ void print_growth() {
             }
             milliseconds[i] = best / 1e6;
         }
-        std::printf("%-24s%12.2f%12.2f%12.2f\n", input.name, milliseconds[0], milliseconds[1],
-                    milliseconds[1] / milliseconds[0]);
+        std::cout << nlohmann::json{{"benchmark", "canonical_json"},
+                                    {"variant", "canonicalise"},
+                                    {"body", input.name},
+                                    {"values",
+                                     {{"milliseconds", milliseconds[0]},
+                                      {"milliseconds for four times the input", milliseconds[1]},
+                                      {"growth", milliseconds[1] / milliseconds[0]}}}}
+                  << std::endl;
     }
 }
 

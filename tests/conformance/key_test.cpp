@@ -1,5 +1,7 @@
 // Conformance: what the header Idempotency-Key may hold, and where it counts.
 // Run by tests/conformance/run; needs a server that speaks the orders contract.
+#include <boost/asio/ip/tcp.hpp>
+
 #include "conformance_test.hpp"
 
 using Key = ConformanceTest;
@@ -25,6 +27,24 @@ TEST_F(Key, TwoHeaderLinesAre400) {
     twice.emplace("Idempotency-Key", new_key());
     expect_problem(post("/api/v1/orders", twice, order()), 400, "validation_failed");
     EXPECT_EQ(effects(), 0);
+}
+
+// Written by hand: newer versions of the client refuse to send such a header.
+TEST_F(Key, WhiteSpaceAroundItIsNoPartOfIt) {
+    const std::string key = new_key();
+    EXPECT_EQ(create(key)->status, 201);
+    const std::string host = authority();
+    const auto colon = host.rfind(':');
+    boost::asio::ip::tcp::iostream server(host.substr(0, colon), host.substr(colon + 1));
+    server << "POST /api/v1/orders HTTP/1.1\r\nHost: " << host << "\r\nAuthorization: Bearer " << principal
+           << "\r\nIdempotency-Key: \t " << key
+           << " \t\r\nContent-Type: application/json\r\nContent-Length: " << order().size()
+           << "\r\nConnection: close\r\n\r\n"
+           << order() << std::flush;
+    const std::string answer{std::istreambuf_iterator<char>(server), {}};
+    EXPECT_THAT(answer, ::testing::HasSubstr(" 201 "));
+    EXPECT_THAT(answer, ::testing::ContainsRegex("[Ii]dempotent-[Rr]eplay: true"));
+    EXPECT_EQ(effects(), 1);
 }
 
 TEST_F(Key, WithoutItEveryRequestRuns) {

@@ -23,7 +23,7 @@ TEST_F(Replay, OtherSpellingsOfTheBodyAndTheKeyAreTheSameRequest) {
     const Result first = create(key);
     std::string upper = key;
     std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-    for (const std::string& spelling : {key, '"' + key + '"', upper, " \t" + key + " "}) {
+    for (const std::string& spelling : {key, '"' + key + '"', upper}) {
         expect_same_answer(first,
                            create(spelling, "", R"( { "quantity" : 2.0, "sku":"\u0074)" + sku.substr(1) + "\" }"));
         expect_same_answer(first, create(spelling, "", R"({"sku":")" + sku + R"(","quantity":20e-1})"));

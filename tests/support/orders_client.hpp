@@ -23,6 +23,9 @@ protected:
     /// @param sender the principal that sends the requests
     OrdersClient(std::string url, std::string sender) : principal(std::move(sender)), url_(std::move(url)) {}
 
+    /// host:port
+    [[nodiscard]] std::string authority() const { return url_.substr(url_.find("//") + 2); }
+
     /// A client for one request: tests send from many threads.
     [[nodiscard]] httplib::Client client() const {
         httplib::Client made(url_);

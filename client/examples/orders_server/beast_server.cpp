@@ -1,6 +1,6 @@
 // The orders server on Boost.Beast: a coroutine a connection, on as many threads as requests may run at a time.
 // Called by main.cpp.
-#include <signal.h>
+#include <csignal>
 
 #include <utility>
 
@@ -23,7 +23,7 @@
 #include <optional>
 #include <thread>
 
-#include "beast.hpp"
+#include "idempotency/adapters/beast.hpp"
 #include "orders.hpp"
 #include "server.hpp"
 

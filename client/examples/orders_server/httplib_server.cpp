@@ -1,14 +1,14 @@
 // The orders server on cpp-httplib.
 // Called by main.cpp.
 #include <httplib.h>
-#include <signal.h>
+#include <csignal>
 
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
 
-#include "httplib.hpp"
+#include "idempotency/adapters/httplib.hpp"
 #include "orders.hpp"
 #include "server.hpp"
 
@@ -59,7 +59,7 @@ void serve_with_httplib(const Service& service, const std::string& host, int por
     });
     server.set_pre_routing_handler(idempotency::HttplibAdapter::expect_no_body_without_length);
     server.set_error_handler([&](const httplib::Request& request, httplib::Response& response) {
-        if (response.body.empty() && response.headers.count("Correlation-Id") == 0) {
+        if (response.body.empty() && !response.headers.contains("Correlation-Id")) {
             // httplib has no 405 of its own: a path without the method is as unknown to it as any other.
             const Refusal refused = refusal(service.routes, request.path, response.status);
             adapter.refuse(request, response, refused.problem);
@@ -70,9 +70,7 @@ void serve_with_httplib(const Service& service, const std::string& host, int por
     });
     add_routes(server, adapter, service);
 
-    const int bound = port == 0                                 ? server.bind_to_any_port(host.c_str())
-                      : server.bind_to_port(host.c_str(), port) ? port
-                                                                : -1;
+    const int bound = port == 0 ? server.bind_to_any_port(host) : server.bind_to_port(host, port) ? port : -1;
     if (bound < 0) {
         throw std::runtime_error("cannot listen on " + host + ":" + std::to_string(port));
     }
@@ -94,7 +92,9 @@ void serve_with_httplib(const Service& service, const std::string& host, int por
     });
     const bool served = server.listen_after_bind();
     ended = true;
-    pthread_kill(stopper.native_handle(), SIGTERM);  // it may still wait when listening failed
+    // It may still wait when listening failed.
+    // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread,cert-pos44-c): it takes the signal with sigwait
+    pthread_kill(stopper.native_handle(), SIGTERM);
     stopper.join();
     if (!served) {
         throw std::runtime_error("cannot serve on " + host + ":" + std::to_string(bound));

@@ -2,7 +2,7 @@
 // Started by people, by the demo and by the HTTP tests.
 #include <CLI/CLI.hpp>
 #include <prometheus/text_serializer.h>
-#include <signal.h>
+#include <csignal>
 #include <strings.h>
 
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "idempotency/problem.hpp"
-#include "prometheus.hpp"
+#include "idempotency/adapters/prometheus.hpp"
 #include "server.hpp"
 
 namespace {
@@ -113,7 +113,7 @@ int serve(const Options& options) {
     const auto metrics = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
     const orders::Service service{stage, authenticate_by(unit_of_work), orders::Routes(options.demo), metrics,
                                   options.threads};
-    orders::Serve& serve_it = options.http == "beast" ? orders::serve_with_beast : orders::serve_with_httplib;
+    auto* const serve_it = options.http == "beast" ? orders::serve_with_beast : orders::serve_with_httplib;
     serve_it(service, host, port,
              [&host = host](int bound) { std::cout << "listening on http://" << host << ':' << bound << std::endl; });
     return 0;
@@ -121,7 +121,7 @@ int serve(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     Options options;
     CLI::App app("The orders server: an example of idempotent writes on PostgreSQL.", "orders_server");
     app.add_option("--conninfo", options.conninfo, "libpq connection string; '' uses libpq's environment variables")
@@ -144,10 +144,8 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    try {
-        return serve(options);
-    } catch (const std::exception& error) {
-        std::cerr << "orders_server: " << error.what() << '\n';
-        return 1;
-    }
+    return serve(options);
+} catch (const std::exception& error) {
+    std::cerr << "orders_server: " << error.what() << '\n';
+    return 1;
 }

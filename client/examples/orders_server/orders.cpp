@@ -66,7 +66,7 @@ std::variant<OrderInput, Problem> order_input(const http::Request& request) {
     if (const auto* const problem = std::get_if<Problem>(&body)) {
         return *problem;
     }
-    const ordered_json& document = std::get<ordered_json>(body);
+    const auto& document = std::get<ordered_json>(body);
     std::vector<ProblemError> errors;
     const auto sku = document.find("sku");
     const bool sku_ok = sku != document.end() && sku->is_string() && !sku->get_ref<const std::string&>().empty() &&
@@ -183,7 +183,7 @@ http::Response handle_create_order(const http::Request& request, Context& contex
     if (const auto* const problem = std::get_if<Problem>(&input)) {
         return problem->to_response(context.correlation_id());
     }
-    const OrderInput& order = std::get<OrderInput>(input);
+    const auto& order = std::get<OrderInput>(input);
     if (order.sku == sold_out_sku) {
         return sold_out().to_response(context.correlation_id());
     }
@@ -207,7 +207,7 @@ http::Response handle_replace_order(const http::Request& request, Context& conte
     if (const auto* const problem = std::get_if<Problem>(&input)) {
         return problem->to_response(context.correlation_id());
     }
-    const OrderInput& order = std::get<OrderInput>(input);
+    const auto& order = std::get<OrderInput>(input);
     const auto id = id_of(request);
     if (!id) {
         return not_found().to_response(context.correlation_id());
@@ -265,7 +265,7 @@ http::Response handle_create_note(const http::Request& request, Context& context
     if (const auto* const problem = std::get_if<Problem>(&body)) {
         return problem->to_response(context.correlation_id());
     }
-    const ordered_json& document = std::get<ordered_json>(body);
+    const auto& document = std::get<ordered_json>(body);
     const auto text = document.find("text");
     if (text == document.end() || !text->is_string() ||
         text->get_ref<const std::string&>().find('\0') != std::string::npos) {

@@ -10,7 +10,7 @@ using idempotency::Context;
 namespace http = idempotency::http;
 
 /// Largest request body of every operation, bytes.
-inline constexpr std::size_t body_limit = 1024 * 1024;
+inline constexpr std::size_t body_limit = std::size_t{1024} * 1024;
 
 /// POST /api/v1/orders. With `demo`, the header Demo-Behaviour steers it after it wrote its effect.
 http::Response handle_create_order(const http::Request& request, Context& context, bool demo);

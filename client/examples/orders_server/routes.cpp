@@ -7,8 +7,6 @@
 
 namespace orders {
 
-using idempotency::Problem;
-
 Routes::Routes(bool demo)
     : table_({operations::list_orders, operations::create_order, operations::replace_order, operations::delete_order,
               operations::create_token, operations::create_note}),

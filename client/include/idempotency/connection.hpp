@@ -19,6 +19,8 @@ public:
     /// @throws Unavailable when the server refuses or does not answer before `deadline`
     explicit Connection(const std::string& conninfo,
                         std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;
     ~Connection();
@@ -56,6 +58,8 @@ public:
     /// @param conninfo as for Connection
     /// @param maximum  connections at most, idle and lent together
     Pool(std::string conninfo, std::size_t maximum);
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
     ~Pool() override;
 
     [[nodiscard]] std::unique_ptr<Connection> acquire(std::chrono::steady_clock::time_point deadline) override;

@@ -24,11 +24,11 @@ namespace idempotency {
 
 /// What the stage knows of an operation of the API.
 struct Operation {
-    std::string action;                    ///< its name, kept with the key, e.g. "orders.create"
-    bool keyed = false;                    ///< declares the Idempotency-Key header; else the header has no effect
-    std::vector<int> etag_statuses = {};   ///< statuses whose replay carries ETag from the body's version
-    std::size_t body_limit = 1024 * 1024;  ///< bytes; a larger body is answered 413
-    bool key_required = false;             ///< a request without Idempotency-Key is answered 400
+    std::string action;                   ///< its name, kept with the key, e.g. "orders.create"
+    bool keyed = false;                   ///< declares the Idempotency-Key header; else the header has no effect
+    std::vector<int> etag_statuses = {};  ///< statuses whose replay carries ETag from the body's version
+    std::size_t body_limit = std::size_t{1024} * 1024;  ///< bytes; a larger body is answered 413
+    bool key_required = false;                          ///< a request without Idempotency-Key is answered 400
     /// Location of a 201 answer, first and replayed, with {resource_id} in it: "/api/v1/orders/{resource_id}". Empty: none.
     std::string location = {};
     /// The claim travels with the handler's first statement and saves a round trip. The handler then runs before it is known whether the key is
@@ -112,7 +112,7 @@ struct StageOptions {
     /// Asked before a replay, for rights that were revoked since; a problem refuses it. May be null.
     std::function<std::optional<Problem>(const Actor&, const Operation&, const http::Request&)> authorize_replay;
     /// Largest answer that is stored, bytes.
-    std::size_t response_limit = 1024 * 1024;
+    std::size_t response_limit = std::size_t{1024} * 1024;
     /// Told of every outcome; must outlive the stage and be safe to call from several threads. May be null.
     Observer* observer = nullptr;
 };

@@ -50,7 +50,7 @@ struct StoreOptions {
 /// Calls idempotency_begin, idempotency_complete and idempotency_save_final. Has no state but its options; safe to share.
 class Store {
 public:
-    explicit Store(StoreOptions options = {});
+    explicit Store(const StoreOptions& options = {});
 
     /// Claims the key in this transaction, or tells what became of it. Waits for a running first request at most lock_timeout.
     /// @throws Error with the server's SQLSTATE, e.g. 23503 for an unknown principal

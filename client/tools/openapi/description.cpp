@@ -33,6 +33,7 @@ std::string read(const std::string& file) {
 }
 
 /// Every mapping names each member once. Aliases are looked at once, so that a file cannot make us walk for ever.
+// NOLINTNEXTLINE(misc-no-recursion): no deeper than deepest_nesting
 void check_names(const std::string& file, const YAML::Node& node, std::set<std::size_t>& seen, int depth) {
     if (depth > deepest_nesting) {
         throw Unusable(place_of(file, node), "is nested deeper than " + std::to_string(deepest_nesting) + " levels");
@@ -75,7 +76,7 @@ std::string with_joined_surrogates(const std::string& text) {
         const unsigned long code_point = 0x10000 + ((std::stoul(found.str(1), nullptr, 16) - 0xD800) << 10) +
                                          (std::stoul(found.str(2), nullptr, 16) - 0xDC00);
         char escape[12];
-        std::snprintf(escape, sizeof escape, "\\U%08lx", code_point);
+        (void)std::snprintf(escape, sizeof escape, "\\U%08lx", code_point);
         joined += escape;
     }
     return joined.append(rest, text.cend());
@@ -191,7 +192,7 @@ bool Node::boolean(bool otherwise) const {
     return node_.IsDefined() && YAML::convert<bool>::decode(node_, value) ? value : otherwise;
 }
 
-Description::Description(const std::string& file) : file_(file) {
+Description::Description(std::string file) : file_(std::move(file)) {
     const Node description = root();
     if (!description.is_map()) {
         throw Unusable(description.place(), "is no OpenAPI description: its top is not a mapping");
@@ -248,6 +249,7 @@ Node Description::followed(const Node& node, const YAML::Node& raw) {
         if (!file_part.empty()) {
             file = (std::filesystem::path(file).parent_path() / file_part).lexically_normal().string();
             if (!std::filesystem::exists(file)) {
+                // NOLINTNEXTLINE(performance-inefficient-string-concatenation): the loop ends here
                 throw Unusable(place, "the reference " + text + " leads to " + file + ", which is not there");
             }
         }

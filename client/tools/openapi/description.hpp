@@ -30,10 +30,10 @@ public:
 class Description;
 
 /// A node with its file. A missing node is false and has the place of the node that it was looked for in.
-class Node {
+class Node {  // NOLINT(bugprone-exception-escape): yaml-cpp's nodes are copied where others move
 public:
-    Node(Description& description, YAML::Node node, Place place)
-        : description_(&description), node_(std::move(node)), place_(std::move(place)) {}
+    Node(Description& description, const YAML::Node& node, Place place)
+        : description_(&description), node_(node), place_(std::move(place)) {}
 
     explicit operator bool() const { return node_.IsDefined() && !node_.IsNull(); }
     [[nodiscard]] const Place& place() const noexcept { return place_; }
@@ -65,9 +65,10 @@ class Description {
 public:
     /// Reads an OpenAPI 3.0 or 3.1 description, YAML or JSON.
     /// @throws Unusable when it is none
-    explicit Description(const std::string& file);
+    explicit Description(std::string file);
     Description(const Description&) = delete;
     Description& operator=(const Description&) = delete;
+    ~Description() = default;
 
     [[nodiscard]] Node root() { return root_of(file_); }
 

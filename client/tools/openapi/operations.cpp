@@ -91,7 +91,7 @@ std::vector<int> ApiOperation::etag_statuses() const {
         }
     }
     std::ranges::sort(statuses);
-    statuses.erase(std::ranges::unique(statuses).begin(), statuses.end());
+    statuses.erase(std::unique(statuses.begin(), statuses.end()), statuses.end());
     return statuses;
 }
 
