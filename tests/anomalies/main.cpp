@@ -1,4 +1,4 @@
-// Runs the tests and prints a line each, with how many faults it injected.
+// Runs the tests and prints a line each, with how often it made something fail.
 // Called by tests/anomalies/run.
 #include <gtest/gtest.h>
 
@@ -13,12 +13,13 @@ class Lines final : public ::testing::EmptyTestEventListener {
         }
     }
     void OnTestEnd(const ::testing::TestInfo& test) override {
-        std::cout << (test.result()->Passed() ? "ok " : "not ok ") << test.name();
-        for (int i = 0; i < test.result()->test_property_count(); ++i) {
-            const ::testing::TestProperty& property = test.result()->GetTestProperty(i);
-            std::cout << ": " << property.value() << ' ' << property.key();
+        const ::testing::TestResult& result = *test.result();
+        std::cout << (result.Passed() ? "ok " : "not ok ") << test.name();
+        for (int i = 0; i < result.test_property_count(); ++i) {
+            const ::testing::TestProperty& property = result.GetTestProperty(i);
+            std::cout << (i == 0 ? ": " : ", ") << property.key() << ' ' << property.value();
         }
-        std::cout << std::endl;
+        std::cout << " (" << result.elapsed_time() << " ms)" << std::endl;
         shown_ = 0;
     }
 

@@ -1,5 +1,8 @@
-// Makes the N-th call of a kind fail that the extension makes, as the settings anomaly.* say.
-// Preloaded by the server of tests/anomalies/run, which links the extension so that each __wrap_X below stands in front of X.
+// Makes the N-th call of a kind fail that the extension makes, as the settings anomaly.* say; and the N-th malloc of the server while the extension
+// waits for it. Preloaded by the server of tests/anomalies/run, which links the extension so that each __wrap_X below stands in front of X.
+//
+// Left alone is what the server does by itself, before, after and between the extension's calls, and while it commits or rolls back: it turns an
+// error there into the end of the session or of all sessions, with this extension and without it.
 #include <cstdarg>
 #include <cstdlib>
 #include <new>
@@ -13,10 +16,20 @@
 
 namespace {
 
-enum Kind : int { allocation, every_allocation, operator_new, spi_error, spi_error_after, spi_code, openssl };
+enum Kind : int {
+    allocation,        ///< a server function that takes memory raises 53200
+    every_allocation,  ///< as allocation and operator_new, but from the N-th on all of them, also where an error is copied
+    server_malloc,     ///< malloc gives the server no memory while it works for the extension
+    operator_new,      ///< throws std::bad_alloc
+    spi_error,         ///< an SPI function raises instead of doing its work
+    spi_error_after,  ///< ... or once it is done
+    spi_code,         ///< ... or returns a code of failure
+    openssl           ///< a function of OpenSSL fails
+};
 
 constexpr config_enum_entry kinds[] = {{"allocation", allocation, false},
                                        {"every_allocation", every_allocation, false},
+                                       {"server_malloc", server_malloc, false},
                                        {"operator_new", operator_new, false},
                                        {"spi_error", spi_error, false},
                                        {"spi_error_after", spi_error_after, false},
@@ -25,13 +38,15 @@ constexpr config_enum_entry kinds[] = {{"allocation", allocation, false},
                                        {nullptr, 0, false}};
 
 int kind = allocation;
-int fail_at = 0;  ///< 0: nothing fails
-int calls = 0;    ///< of this kind, since fail_at was set
-int failed = 0;
+int fail_at = 0;         ///< 0: nothing fails
+int calls = 0;           ///< of this kind, since fail_at was set
+int failed = 0;          ///< how many did; kept when fail_at becomes 0
+int objects = 0;         ///< of C++ that were made and not yet deleted
+bool in_server = false;  ///< the extension waits for the server
 
-void count_anew(int, void*) {
+void count_anew(int wanted, void*) {
     calls = 0;
-    failed = 0;
+    failed = wanted == 0 ? failed : 0;
 }
 
 bool due(Kind of) {
@@ -59,16 +74,34 @@ void may_raise(Kind when) {
 
 }  // namespace
 
+extern "C" {
+
+void* __libc_malloc(std::size_t);
+void* __libc_realloc(void*, std::size_t);
+
+void* malloc(std::size_t size) noexcept { return in_server && due(server_malloc) ? nullptr : __libc_malloc(size); }
+
+void* realloc(void* memory, std::size_t size) noexcept {
+    return in_server && due(server_malloc) ? nullptr : __libc_realloc(memory, size);
+}
+
+}  // extern "C"
+
 void* operator new(std::size_t size) {
     void* const memory = due(operator_new) ? nullptr : std::malloc(size == 0 ? 1 : size);
     if (memory == nullptr) {
         throw std::bad_alloc();
     }
+    ++objects;
     return memory;
 }
 
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+    objects -= memory != nullptr ? 1 : 0;
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 
 extern "C" {
 
@@ -83,6 +116,8 @@ void __wrap_DefineCustomBoolVariable(const char* name, const char* short_text, c
                             count_anew, nullptr);
     DefineCustomIntVariable("anomaly.failed", "How many did.", nullptr, &failed, 0, 0, INT_MAX, PGC_INTERNAL, 0,
                             nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("anomaly.objects", "How many objects of C++ live.", nullptr, &objects, 0, INT_MIN, INT_MAX,
+                            PGC_INTERNAL, 0, nullptr, nullptr, nullptr);
 }
 
 // What takes memory, or does work that takes it.
@@ -94,8 +129,8 @@ void __wrap_DefineCustomBoolVariable(const char* name, const char* short_text, c
 MAY_RUN_OUT_OF_MEMORY(void*, palloc, (Size size), (size))
 MAY_RUN_OUT_OF_MEMORY(void*, repalloc, (void* pointer, Size size), (pointer, size))
 MAY_RUN_OUT_OF_MEMORY(void*, MemoryContextAlloc, (MemoryContext context, Size size), (context, size))
-MAY_RUN_OUT_OF_MEMORY(varlena*, pg_detoast_datum_copy, (varlena* value), (value))
-MAY_RUN_OUT_OF_MEMORY(varlena*, pg_detoast_datum_packed, (varlena* value), (value))
+MAY_RUN_OUT_OF_MEMORY(varlena*, pg_detoast_datum_copy, (varlena * value), (value))
+MAY_RUN_OUT_OF_MEMORY(varlena*, pg_detoast_datum_packed, (varlena * value), (value))
 MAY_RUN_OUT_OF_MEMORY(text*, cstring_to_text_with_len, (const char* string, int size), (string, size))
 MAY_RUN_OUT_OF_MEMORY(char*, text_to_cstring, (const text* value), (value))
 MAY_RUN_OUT_OF_MEMORY(const char*, quote_identifier, (const char* name), (name))
@@ -104,7 +139,8 @@ MAY_RUN_OUT_OF_MEMORY(char*, pg_any_to_server, (const char* string, int size, in
 MAY_RUN_OUT_OF_MEMORY(char*, pg_server_to_any, (const char* string, int size, int encoding), (string, size, encoding))
 MAY_RUN_OUT_OF_MEMORY(TupleDesc, CreateTemplateTupleDesc, (int columns), (columns))
 MAY_RUN_OUT_OF_MEMORY(void, TupleDescInitEntry,
-                      (TupleDesc descriptor, AttrNumber column, const char* name, Oid type, int32 modifier, int dimensions),
+                      (TupleDesc descriptor, AttrNumber column, const char* name, Oid type, int32 modifier,
+                       int dimensions),
                       (descriptor, column, name, type, modifier, dimensions))
 MAY_RUN_OUT_OF_MEMORY(TupleDesc, BlessTupleDesc, (TupleDesc descriptor), (descriptor))
 MAY_RUN_OUT_OF_MEMORY(HeapTuple, heap_form_tuple, (TupleDesc descriptor, Datum* values, bool* nulls),
@@ -126,7 +162,13 @@ MAY_RUN_OUT_OF_MEMORY(int, set_config_option,
                       (name, value, context, source, action, change, level, is_reload))
 MAY_RUN_OUT_OF_MEMORY(Datum, DirectFunctionCall2Coll, (PGFunction function, Oid collation, Datum first, Datum second),
                       (function, collation, first, second))
-MAY_RUN_OUT_OF_MEMORY(ErrorData*, CopyErrorData, (), ())
+
+/// The extension calls this first when the server has raised an error.
+ErrorData* __wrap_CopyErrorData() {
+    in_server = false;
+    may_run_out_of_memory();
+    return CopyErrorData();
+}
 
 char* __wrap_psprintf(const char* format, ...) {
     may_run_out_of_memory();
@@ -146,7 +188,9 @@ char* __wrap_psprintf(const char* format, ...) {
         if (due(spi_code)) {                         \
             return SPI_ERROR_ARGUMENT;               \
         }                                            \
+        in_server = true;                            \
         const int code = name arguments;             \
+        in_server = false;                           \
         may_raise(spi_error_after);                  \
         return code;                                 \
     }
@@ -164,7 +208,9 @@ SPIPlanPtr __wrap_SPI_prepare(const char* sql, int count, Oid* types) {
         SPI_result = SPI_ERROR_ARGUMENT;
         return nullptr;
     }
+    in_server = true;
     SPIPlanPtr const plan = SPI_prepare(sql, count, types);
+    in_server = false;
     may_raise(spi_error_after);
     return plan;
 }
