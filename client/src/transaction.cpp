@@ -62,7 +62,7 @@ Answers read_answers(PGconn* connection) {
             case PGRES_TUPLES_OK:
             case PGRES_EMPTY_QUERY:
                 answers.last_command = PQcmdStatus(result.get());
-                answers.results.emplace_back(result.release());
+                answers.results.push_back(Result(result.release()));  // NOLINT(modernize-use-emplace): owned when the vector cannot grow
                 break;
             case PGRES_PIPELINE_ABORTED:
                 break;
@@ -87,7 +87,7 @@ constexpr std::string_view invalid_sql_statement_name = "26000";
 
 }  // namespace
 
-Result::Result(pg_result* owned) noexcept : result_(owned, PQclear) {}
+Result::Result(pg_result* owned) : result_(owned, PQclear) {}
 
 std::size_t Result::rows() const noexcept { return static_cast<std::size_t>(PQntuples(result_.get())); }
 

@@ -44,7 +44,7 @@ private:
 /// The rows of one statement, in text form.
 class Result {
 public:
-    explicit Result(pg_result* owned) noexcept;  ///< takes over a libpq result
+    explicit Result(pg_result* owned);  ///< takes over a libpq result, also when it throws std::bad_alloc
 
     [[nodiscard]] std::size_t rows() const noexcept;
     [[nodiscard]] std::size_t columns() const noexcept;
