@@ -38,7 +38,7 @@ struct Answers {
     std::vector<Result> results;  ///< of the statements, in order; those behind a failed one are missing
     std::optional<Error> error;   ///< of the first that failed
     std::size_t failed_at = 0;    ///< its position
-    bool lost = false;            ///< the connection is gone
+    bool lost = false;            ///< the connection is gone, or libpq lost an answer
     std::string last_command;     ///< what the last statement says that it did
 };
 
@@ -62,17 +62,25 @@ Answers read_answers(PGconn* connection) {
             case PGRES_TUPLES_OK:
             case PGRES_EMPTY_QUERY:
                 answers.last_command = PQcmdStatus(result.get());
-                answers.results.push_back(Result(result.release()));  // NOLINT(modernize-use-emplace): owned when the vector cannot grow
+                answers.results.push_back(
+                    Result(result.release()));  // NOLINT(modernize-use-emplace): owned when the vector cannot grow
                 break;
             case PGRES_PIPELINE_ABORTED:
                 break;
             case PGRES_PIPELINE_SYNC:
                 return answers;
-            default:
+            default: {
+                const Error error = error_of(result.get());
                 if (!answers.error) {
                     answers.failed_at = answers.results.size();
-                    answers.error = error_of(result.get());
+                    answers.error = error;
                 }
+                // Not the server's but libpq's own: it had no memory for what came, be it the synchronisation point or the answer of COMMIT.
+                if (error.sqlstate().empty()) {
+                    answers.lost = true;
+                    return answers;
+                }
+            }
         }
     }
 }
@@ -122,7 +130,9 @@ PGconn* Transaction::native_handle() {
 }
 
 bool Transaction::Control::lost(const Transaction& transaction) noexcept {
-    return PQstatus(transaction.connection_.native_handle()) != CONNECTION_OK;
+    PGconn* const connection = transaction.connection_.native_handle();
+    // Between two statements the pipeline is on when a flush was cut short: then nobody knows any more what the next answer belongs to.
+    return PQstatus(connection) != CONNECTION_OK || PQpipelineStatus(connection) != PQ_PIPELINE_OFF;
 }
 
 bool Transaction::Control::failed(const Transaction& transaction) noexcept {

@@ -2,6 +2,7 @@
 // of the C library's for libpq and OpenSSL; functions of libpq are wrapped by the linker (-Wl,--wrap). Called by client_test.cpp and all of what it tests.
 #include "client_faults.hpp"
 
+#include <dlfcn.h>
 #include <libpq-fe.h>
 #include <link.h>
 #include <poll.h>
@@ -60,9 +61,23 @@ int find_code(dl_phdr_info* info, std::size_t, void* wanted) {
     return 0;
 }
 
+/// The empty result: libpq (15) waits for ever when there is no memory for the one of a synchronisation point. What libpq makes of it elsewhere is
+/// the kind libpq_result.
+bool makes_an_empty_result(const void* caller) noexcept {
+    Dl_info function{};
+    return dladdr(caller, &function) != 0 && function.dli_sname != nullptr &&
+           std::string_view(function.dli_sname) == "PQmakeEmptyPGresult";
+}
+
 bool no_memory_for(const void* caller) noexcept {
-    return (kind == Kind::libpq_malloc && libpq.holds(caller) && due(Kind::libpq_malloc)) ||
-           (kind == Kind::libcrypto_malloc && libcrypto.holds(caller) && due(Kind::libcrypto_malloc));
+    switch (kind) {
+        case Kind::libpq_malloc:
+            return libpq.holds(caller) && !makes_an_empty_result(caller) && due(Kind::libpq_malloc);
+        case Kind::libcrypto_malloc:
+            return libcrypto.holds(caller) && due(Kind::libcrypto_malloc);
+        default:
+            return false;
+    }
 }
 
 /// Ends the connection for both sides.

@@ -10,7 +10,7 @@ namespace faults {
 enum class Kind {
     none,
     operator_new,      ///< throws std::bad_alloc
-    libpq_malloc,      ///< malloc, calloc or realloc gives libpq no memory
+    libpq_malloc,      ///< malloc, calloc or realloc gives libpq no memory, but for an empty result
     libcrypto_malloc,  ///< ... or OpenSSL
     libpq_call,        ///< a function of libpq returns its code of failure instead of doing its work
     libpq_result,      ///< PQgetResult gives an error of libpq itself, without SQLSTATE, in place of what came
