@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "client_faults.hpp"
 #include "idempotency/stage.hpp"
@@ -110,9 +111,13 @@ protected:
 
     /// A session that has lost its client may still be at work.
     void wait_until_nobody_works() const {
-        database.wait_until(
-            "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND"
-            " backend_type = 'client backend' AND pid <> pg_backend_pid() AND state <> 'idle')");
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        while (
+            value("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type"
+                  " = 'client backend' AND pid <> pg_backend_pid() AND state <> 'idle')") != "t") {
+            ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "a session is still at work";
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
     }
 
     /// An answer of success or final error is right and stored; 500 says that nothing was changed; 503 says nothing.
