@@ -225,10 +225,10 @@ Transaction::Control::Sent Transaction::Control::send(Transaction& transaction,
         }
         const int count = static_cast<int>(values.size());
         auto known = state.prepared.find(statement.sql);
-        if (transaction.prepared_statements_ && known == state.prepared.end() &&
+        if (ok && transaction.prepared_statements_ && known == state.prepared.end() &&
             state.prepared.size() < most_prepared_statements) {
             const std::string name = "idempotency_" + std::to_string(++state.names_given);
-            ok = ok && PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
+            ok = PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
             known = state.prepared.emplace(statement.sql, name).first;
             sent.newly_prepared.emplace_back(answers++, statement.sql);
         }
