@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 export PG_CONFIG BUILD
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build deb install demo analyze check check-citus check-crash check-matrix check-packages check-sanitizers check-upgrade coverage installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
+.PHONY: all help deps build deb install demo analyze check check-anomalies check-citus check-crash check-matrix check-packages check-sanitizers check-upgrade coverage installcheck bench docs lint format codegen codegen-check arch migrations-lock migrations-lint clean
 # One step after the other, also with -j: packages come before the build that needs them.
 .NOTPARALLEL:
 
@@ -51,6 +51,10 @@ check: deps build ## build and run every test; nothing is installed into the sys
 check-crash: TARGET = crash_tests
 check-crash: deps build ## kill servers and connections under load, then compare effects with answers (ROUNDS=, SEED=)
 	@tests/crash/run
+
+check-anomalies: TARGET = anomalies
+check-anomalies: deps build ## let the N-th allocation, SPI call, call of libpq or use of the socket fail, for every N (GTEST_FILTER=)
+	@tests/anomalies/run
 
 check-matrix: ## run make check on newer Debian releases with newer servers (root; some minutes each)
 	@tests/matrix

@@ -3,6 +3,7 @@
 #include "answers.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/final_status.hpp"
@@ -15,7 +16,80 @@ using nlohmann::json;
 
 constexpr const char* retry_after_seconds = "1";
 
-json parsed(std::string_view text) { return json::parse(text, nullptr, false); }
+/// Reads a document without building it, and keeps what the stage asks about: members of the outermost object. Of two members of one name the last
+/// counts. No value of the JSON library is destroyed here: its destructor takes memory, and ends the process when there is none.
+class Document final : public nlohmann::json_sax<json> {
+public:
+    explicit Document(std::string_view text) : valid_(json::sax_parse(text, this)) {}
+
+    [[nodiscard]] bool valid() const noexcept { return valid_; }
+    [[nodiscard]] std::optional<std::string> string_member(const std::string& name) const {
+        return member(strings_, name);
+    }
+    /// In decimal digits.
+    [[nodiscard]] std::optional<std::string> integer_member(const std::string& name) const {
+        return member(integers_, name);
+    }
+
+    // What the parser calls.
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(number_integer_t value) override { return integer(std::to_string(value)); }
+    bool number_unsigned(number_unsigned_t value) override { return integer(std::to_string(value)); }
+    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool binary(binary_t&) override { return true; }
+    bool start_object(std::size_t) override { return start(true); }
+    bool end_object() override { return end(); }
+    bool start_array(std::size_t) override { return start(false); }
+    bool end_array() override { return end(); }
+    bool parse_error(std::size_t, const std::string&, const json::exception&) override { return false; }
+    bool string(string_t& value) override {
+        if (is_member()) {
+            strings_[key_] = value;
+        }
+        return true;
+    }
+    bool key(string_t& name) override {
+        if (is_member()) {
+            key_ = name;
+            strings_.erase(key_);
+            integers_.erase(key_);
+        }
+        return true;
+    }
+
+private:
+    using Members = std::map<std::string, std::string>;
+
+    std::optional<std::string> member(const Members& members, const std::string& name) const {
+        const auto found = members.find(name);
+        return valid_ && found != members.end() ? std::optional(found->second) : std::nullopt;
+    }
+    [[nodiscard]] bool is_member() const noexcept { return depth_ == 1 && in_object_; }
+
+    bool integer(const std::string& digits) {
+        if (is_member()) {
+            integers_[key_] = digits;
+        }
+        return true;
+    }
+    bool start(bool object) noexcept {
+        in_object_ = depth_ == 0 ? object : in_object_;
+        ++depth_;
+        return true;
+    }
+    bool end() noexcept {
+        --depth_;
+        return true;
+    }
+
+    Members strings_;
+    Members integers_;
+    std::string key_;
+    int depth_ = 0;
+    bool in_object_ = false;  ///< the outermost value is an object
+    bool valid_;
+};
 
 /// Errors of the server that pass: it is shutting down or starting, out of resources, a standby, or a statement took too long.
 bool is_passing(std::string_view sqlstate) {
@@ -132,11 +206,7 @@ http::Response to_response(const Problem& problem, const std::string& correlatio
 }
 
 std::optional<std::string> problem_code(const http::Response& response) {
-    const json document = parsed(response.body);
-    if (!document.is_object() || !document.contains("code") || !document["code"].is_string()) {
-        return std::nullopt;
-    }
-    return document["code"].get<std::string>();
+    return Document(response.body).string_member("code");
 }
 
 void set_derived_headers(http::Response& response, const Operation& operation, const std::optional<Uuid>& resource_id) {
@@ -156,9 +226,8 @@ void set_derived_headers(http::Response& response, const Operation& operation, c
     if (std::ranges::find(operation.etag_statuses, response.status) == operation.etag_statuses.end()) {
         return;
     }
-    const json document = parsed(response.body);
-    if (document.is_object() && document.contains("version") && document["version"].is_number_integer()) {
-        response.headers.set("ETag", '"' + document["version"].dump() + '"');
+    if (const auto version = Document(response.body).integer_member("version")) {
+        response.headers.set("ETag", '"' + *version + '"');
     }
 }
 
@@ -167,13 +236,13 @@ std::optional<Answer> to_store(const http::Response& response) {
     if (response.body.empty() || response.status == 204) {
         return answer;
     }
-    const json document = parsed(response.body);
-    if (document.is_discarded()) {
+    const Document document(response.body);
+    if (!document.valid()) {
         return std::nullopt;
     }
     answer.body = response.body;
-    if (document.is_object() && document.contains("id") && document["id"].is_string()) {
-        answer.resource_id = Uuid::parse(document["id"].get_ref<const std::string&>());
+    if (const auto id = document.string_member("id")) {
+        answer.resource_id = Uuid::parse(*id);
     }
     return answer;
 }
@@ -192,7 +261,7 @@ http::Response from_row(const Result& row) {
 }
 
 bool is_one_time_secret(const Answer& answer) {
-    return is_success(answer.status) && answer.body && parsed(*answer.body) == parsed(one_time_secret_body);
+    return is_success(answer.status) && answer.body == one_time_secret_body;  // the server has one spelling of it
 }
 
 http::Response replay(const Answer& answer, const Operation& operation, const std::string& correlation_id) {

@@ -38,7 +38,7 @@ struct Answers {
     std::vector<Result> results;  ///< of the statements, in order; those behind a failed one are missing
     std::optional<Error> error;   ///< of the first that failed
     std::size_t failed_at = 0;    ///< its position
-    bool lost = false;            ///< the connection is gone
+    bool lost = false;            ///< the connection is gone, or libpq lost an answer
     std::string last_command;     ///< what the last statement says that it did
 };
 
@@ -62,17 +62,25 @@ Answers read_answers(PGconn* connection) {
             case PGRES_TUPLES_OK:
             case PGRES_EMPTY_QUERY:
                 answers.last_command = PQcmdStatus(result.get());
-                answers.results.emplace_back(result.release());
+                answers.results.push_back(
+                    Result(result.release()));  // NOLINT(modernize-use-emplace): owned when the vector cannot grow
                 break;
             case PGRES_PIPELINE_ABORTED:
                 break;
             case PGRES_PIPELINE_SYNC:
                 return answers;
-            default:
+            default: {
+                const Error error = error_of(result.get());
                 if (!answers.error) {
                     answers.failed_at = answers.results.size();
-                    answers.error = error_of(result.get());
+                    answers.error = error;
                 }
+                // Not the server's but libpq's own: it had no memory for what came, be it the synchronisation point or the answer of COMMIT.
+                if (error.sqlstate().empty()) {
+                    answers.lost = true;
+                    return answers;
+                }
+            }
         }
     }
 }
@@ -87,7 +95,7 @@ constexpr std::string_view invalid_sql_statement_name = "26000";
 
 }  // namespace
 
-Result::Result(pg_result* owned) noexcept : result_(owned, PQclear) {}
+Result::Result(pg_result* owned) : result_(owned, PQclear) {}
 
 std::size_t Result::rows() const noexcept { return static_cast<std::size_t>(PQntuples(result_.get())); }
 
@@ -122,7 +130,9 @@ PGconn* Transaction::native_handle() {
 }
 
 bool Transaction::Control::lost(const Transaction& transaction) noexcept {
-    return PQstatus(transaction.connection_.native_handle()) != CONNECTION_OK;
+    PGconn* const connection = transaction.connection_.native_handle();
+    // Between two statements the pipeline is on when a flush was cut short: then nobody knows any more what the next answer belongs to.
+    return PQstatus(connection) != CONNECTION_OK || PQpipelineStatus(connection) != PQ_PIPELINE_OFF;
 }
 
 bool Transaction::Control::failed(const Transaction& transaction) noexcept {
@@ -215,10 +225,10 @@ Transaction::Control::Sent Transaction::Control::send(Transaction& transaction,
         }
         const int count = static_cast<int>(values.size());
         auto known = state.prepared.find(statement.sql);
-        if (transaction.prepared_statements_ && known == state.prepared.end() &&
+        if (ok && transaction.prepared_statements_ && known == state.prepared.end() &&
             state.prepared.size() < most_prepared_statements) {
             const std::string name = "idempotency_" + std::to_string(++state.names_given);
-            ok = ok && PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
+            ok = PQsendPrepare(connection, name.c_str(), statement.sql.c_str(), 0, nullptr) == 1;
             known = state.prepared.emplace(statement.sql, name).first;
             sent.newly_prepared.emplace_back(answers++, statement.sql);
         }

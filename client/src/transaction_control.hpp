@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] static bool ended(const Transaction& transaction) noexcept { return transaction.ended_; }
 
-    /// The connection is gone.
+    /// The connection is gone, or a flush of it was cut short.
     [[nodiscard]] static bool lost(const Transaction& transaction) noexcept;
 
     /// Nothing was sent yet.

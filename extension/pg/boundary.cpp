@@ -28,6 +28,26 @@ ErrorData* take_error(MemoryContext restore) noexcept {
     return data;
 }
 
+void begin_subtransaction() {
+    const MemoryContext memory = CurrentMemoryContext;
+    call([&] {
+        BeginInternalSubTransaction(nullptr);
+        MemoryContextSwitchTo(memory);
+    });
+}
+
+void end_subtransaction(bool roll_back, MemoryContext memory, ResourceOwner owner) {
+    call([&] {
+        if (roll_back) {
+            RollbackAndReleaseCurrentSubTransaction();
+        } else {
+            ReleaseCurrentSubTransaction();
+        }
+        MemoryContextSwitchTo(memory);
+        CurrentResourceOwner = owner;
+    });
+}
+
 void Caught::remember(const char* text) noexcept {
     const std::size_t length = std::min(std::strlen(text), sizeof message - 1);
     std::memcpy(message, text, length);

@@ -98,32 +98,33 @@ template <typename Function>
     throw ServerError(detail::take_error(memory));
 }
 
+namespace detail {
+
+/// Begins an internal subtransaction, and ends it: released, or rolled back whatever of it is left. The caller's memory context and resource owner stay.
+void begin_subtransaction();
+void end_subtransaction(bool roll_back, MemoryContext memory, ResourceOwner owner);
+
+}  // namespace detail
+
 /// Runs server code inside an internal subtransaction, so that the transaction goes on after an error.
 /// @return nothing when it succeeded, else the error; the subtransaction is then rolled back
 template <typename Function>
 std::optional<ServerError> attempt(Function&& function) {
     const MemoryContext memory = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
-    call([&] {
-        BeginInternalSubTransaction(nullptr);
-        MemoryContextSwitchTo(memory);
-    });
-    std::optional<ServerError> error;
+    detail::begin_subtransaction();
+    // Whatever is thrown: the server takes a subtransaction that an error leaves open for a savepoint of the user's, and the session stays in it.
     try {
         call(function);
-    } catch (const ServerError& server_error) {
-        error = server_error;
+        detail::end_subtransaction(false, memory, owner);
+        return std::nullopt;
+    } catch (const ServerError& error) {
+        detail::end_subtransaction(true, memory, owner);
+        return error;
+    } catch (...) {
+        detail::end_subtransaction(true, memory, owner);
+        throw;
     }
-    call([&] {
-        if (error) {
-            RollbackAndReleaseCurrentSubTransaction();
-        } else {
-            ReleaseCurrentSubTransaction();
-        }
-        MemoryContextSwitchTo(memory);
-        CurrentResourceOwner = owner;
-    });
-    return error;
 }
 
 /// An error of ours: message lower case without full stop, detail in sentences, hint says what to type; either may be empty.

@@ -53,7 +53,7 @@ private:
 /// The rows of one statement, in text form.
 class Result {
 public:
-    explicit Result(pg_result* owned) noexcept;  ///< takes over a libpq result
+    explicit Result(pg_result* owned);  ///< takes over a libpq result, also when it throws std::bad_alloc
 
     /// How many rows there are.
     [[nodiscard]] std::size_t rows() const noexcept;
