@@ -61,7 +61,7 @@ public:
 private:
     using Members = std::map<std::string, std::string>;
 
-    std::optional<std::string> member(const Members& members, const std::string& name) const {
+    [[nodiscard]] std::optional<std::string> member(const Members& members, const std::string& name) const {
         const auto found = members.find(name);
         return valid_ && found != members.end() ? std::optional(found->second) : std::nullopt;
     }

@@ -60,11 +60,13 @@ Answers read_answers(PGconn* connection) {
         switch (PQresultStatus(result.get())) {
             case PGRES_COMMAND_OK:
             case PGRES_TUPLES_OK:
-            case PGRES_EMPTY_QUERY:
+            case PGRES_EMPTY_QUERY: {
                 answers.last_command = PQcmdStatus(result.get());
-                answers.results.push_back(
-                    Result(result.release()));  // NOLINT(modernize-use-emplace): owned when the vector cannot grow
+                // Owned before the vector grows, for which there may be no memory.
+                Result owned(result.release());
+                answers.results.push_back(std::move(owned));
                 break;
+            }
             case PGRES_PIPELINE_ABORTED:
                 break;
             case PGRES_PIPELINE_SYNC:
@@ -277,7 +279,8 @@ std::vector<Result> Transaction::Control::flush(Transaction& transaction, Ending
     const Answers answers = sent.complete ? read_answers(connection) : Answers{{}, {}, 0, true, {}};
     if (answers.lost || PQstatus(connection) != CONNECTION_OK) {
         transaction.ended_ = true;
-        const std::string reason = answers.error ? answers.error->what() : message_of(connection);
+        const bool told_by_server = answers.error && !answers.error->sqlstate().empty();
+        const std::string reason = told_by_server ? answers.error->what() : message_of(connection);
         throw ConnectionLost("connection lost: " + reason, ending != Ending::open);
     }
     PQexitPipelineMode(connection);
