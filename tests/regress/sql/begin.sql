@@ -48,18 +48,18 @@ BEGIN;
 SAVEPOINT before;
 SELECT outcome FROM idempotency_begin(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c004', 'orders.create', :'sha');
 ROLLBACK TO SAVEPOINT before;
-SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory';
+SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 18763;
 SELECT outcome FROM idempotency_begin(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c004', 'orders.create', :'sha');
 ROLLBACK;
 
 -- The lock of a started key is held until the end, that of a replay is not.
 BEGIN;
 SELECT outcome FROM idempotency_begin(:principal, :key, 'orders.create', :'sha');
-SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory';
+SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 18763;
 SELECT outcome FROM idempotency_begin(:principal, '01890a5d-ac96-7b7c-8f89-37c3d0a6c004', 'orders.create', :'sha');
-SELECT count(*) AS key_locks, min(objsubid) AS lock_class FROM pg_locks WHERE locktype = 'advisory';
+SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 18763;
 ROLLBACK;
-SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory';
+SELECT count(*) AS key_locks FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 18763;
 
 -- A key costs one transaction id and no subtransaction.
 BEGIN;
